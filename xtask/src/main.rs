@@ -1,0 +1,2 @@
+//! The only front door.
+fn main() {}
