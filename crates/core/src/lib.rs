@@ -4,6 +4,30 @@
 //! (law 1 of the architecture). It must not know of stores, sockets, HTTP servers or files.
 #![forbid(unsafe_code)]
 
-pub mod time;
+pub mod attempt;
+pub mod call;
+pub mod connection;
+pub mod decide;
+pub mod delivery;
+mod failure;
+pub mod health;
+pub mod id;
+pub mod message;
+pub mod outcome;
+pub mod path_template;
+pub mod policy;
+mod reply;
+pub mod retry_after;
+pub mod roll;
+pub mod schedule;
+mod setting;
+pub mod settings;
+pub mod status_set;
+mod time;
+pub mod topic;
+pub mod verdict;
 
+pub use failure::Failure;
+pub use reply::{Answer, NoAnswer, NoAnswerKind, Reply};
+pub use setting::SettingError;
 pub use time::{Timestamp, Wait};

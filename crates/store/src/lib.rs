@@ -1,1 +1,15 @@
+//! Where deliveries live: the contract that every store keeps, as domain verbs over batches.
+//!
+//! No SQL and no file shows through the traits, and nothing in them assumes one process or one clock: a store may have many
+//! workers, and `now` is always an argument. It must not know of policies: decisions come in as values and are written whole.
 #![forbid(unsafe_code)]
+
+mod contract;
+mod error;
+mod read;
+mod records;
+
+pub use contract::Store;
+pub use error::StoreError;
+pub use read::{Counts, DeliveryFilter, Page, PageRequest, QueueSummary, StoreRead};
+pub use records::*;

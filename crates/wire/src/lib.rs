@@ -1,1 +1,8 @@
+//! The wire: how bytes leave for remote systems and come back.
+//!
+//! It must not know of queues, retries or stores: one call of `Sender::send` is one attempt, and a `Reply` comes back whatever happens.
 #![forbid(unsafe_code)]
+
+pub mod send;
+
+pub use send::{Outgoing, Sender};

@@ -1,0 +1,127 @@
+//! A connection: a configured outgoing target with its delivery policy.
+//!
+//! What an operator wrote is kept as written; `spec` is what it means, validated. This module must not know how to reach anything.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::id::{ConnectionId, ProjectId};
+use crate::path_template::PathTemplate;
+use crate::policy::DeliveryPolicy;
+use crate::settings::{self, SettingError};
+use crate::Timestamp;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Connection {
+    pub id: ConnectionId,
+    pub project_id: ProjectId,
+    /// Unique per project and kind (D16).
+    pub name: String,
+    /// The keys as written, without `name` and `type`; export and the API give these back.
+    pub written: Map<String, Value>,
+    pub spec: ConnectionSpec,
+    /// Paused by hand: new calls are stored, nothing is sent.
+    pub paused: bool,
+    /// Rises with every change.
+    pub version: u32,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// The validated meaning of a connection's settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConnectionSpec {
+    pub target: Target,
+    pub policy: DeliveryPolicy,
+    /// `false` refuses new calls and holds the queue (Z16).
+    pub is_active: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ConnectionKind {
+    Rest,
+}
+
+impl ConnectionKind {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ConnectionKind::Rest => "rest",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        (text == "rest").then_some(ConnectionKind::Rest)
+    }
+}
+
+/// Where requests go, per kind. A further kind is a further variant.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Target {
+    Rest(RestTarget),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct RestTarget {
+    /// `http://…` or `https://…`: scheme, host and port, no path, no user info, no slash at the end.
+    pub host: String,
+    pub url_path: PathTemplate,
+    pub content_type: Option<String>,
+    pub data_format: DataFormat,
+    /// Sockets kept open at most, and attempts at once at most.
+    pub pool_size: u32,
+    pub tls: TlsSettings,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataFormat {
+    Json,
+    Text,
+    Form,
+    Xml,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsSettings {
+    pub verify: bool,
+    /// A PEM file with the authorities to trust instead of the public ones.
+    pub ca_path: Option<String>,
+}
+
+impl Target {
+    pub const fn kind(&self) -> ConnectionKind {
+        match self {
+            Target::Rest(_) => ConnectionKind::Rest,
+        }
+    }
+}
+
+impl Connection {
+    pub const fn kind(&self) -> ConnectionKind {
+        self.spec.target.kind()
+    }
+
+    /// Nothing is sent while this holds.
+    pub const fn is_held(&self) -> bool {
+        self.paused || !self.spec.is_active
+    }
+}
+
+impl ConnectionSpec {
+    /// Reads the YAML keys of an outgoing connection of this kind. All errors at once, each with its field.
+    pub fn parse(kind: ConnectionKind, written: &Map<String, Value>) -> Result<Self, Vec<SettingError>> {
+        match kind {
+            ConnectionKind::Rest => settings::rest::parse(written),
+        }
+    }
+}
+
+/// A connection's name: 1 to 200 characters, no `/` (D16), no control characters, no space at either end.
+pub fn check_name(name: &str) -> Result<(), SettingError> {
+    let length = name.chars().count();
+    let bad = length == 0 || length > 200 || name.contains('/') || name.chars().any(char::is_control) || name.trim() != name;
+    if bad {
+        return Err(SettingError::new("name", name, "1 to 200 characters, no `/`, no control characters, no space at either end"));
+    }
+    Ok(())
+}

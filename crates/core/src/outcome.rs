@@ -1,0 +1,56 @@
+//! What a caller is told about its request: the result object (Z30).
+//!
+//! This module must not know how the caller is reached.
+
+use crate::delivery::{Progress, Status};
+use crate::id::{Cid, DeliveryId};
+use crate::{Answer, Reply};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    pub state: OutcomeState,
+    /// Names the delivery in every state but a storing failure.
+    pub msg_id: Option<DeliveryId>,
+    pub cid: Cid,
+    /// Why it was not delivered, when an attempt or storing failed.
+    pub error: Option<String>,
+    /// What the remote system answered, a refusal included.
+    pub response: Option<Answer>,
+}
+
+/// The three flags of the result object, of which at most one is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutcomeState {
+    IsOk,
+    IsInQueue,
+    IsInDlq,
+    /// All flags false: returned to the caller, or not stored.
+    NotDelivered,
+}
+
+impl Outcome {
+    /// Stored, and no attempt of its own yet: published, or behind others.
+    pub fn queued(msg_id: DeliveryId, cid: Cid) -> Self {
+        Outcome { state: OutcomeState::IsInQueue, msg_id: Some(msg_id), cid, error: None, response: None }
+    }
+
+    /// Storing failed; nothing is anywhere.
+    pub fn not_stored(cid: Cid, error: String) -> Self {
+        Outcome { state: OutcomeState::NotDelivered, msg_id: None, cid, error: Some(error), response: None }
+    }
+
+    /// After the attempt that the caller waited for, as it was settled.
+    pub fn after_attempt(msg_id: DeliveryId, cid: Cid, progress: &Progress, reply: Reply) -> Self {
+        let state = match progress.status {
+            Status::Success => OutcomeState::IsOk,
+            Status::Pending | Status::Processing => OutcomeState::IsInQueue,
+            Status::Dlq => OutcomeState::IsInDlq,
+            Status::Failed | Status::Discarded | Status::Forwarded | Status::Expired => OutcomeState::NotDelivered,
+        };
+        let response = match reply {
+            Reply::Answered(answer) => Some(answer),
+            Reply::Unanswered(_) => None,
+        };
+        Outcome { state, msg_id: Some(msg_id), cid, error: progress.error.clone(), response }
+    }
+}

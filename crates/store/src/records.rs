@@ -1,0 +1,255 @@
+//! What goes into the store and comes out of it: plain values, no behaviour.
+
+use bytes::Bytes;
+use postrider_core::attempt::Attempt;
+use postrider_core::delivery::{Delivery, EventRef, Origin, Position, Progress};
+use postrider_core::id::{BodyId, Cid, CommandId, ConnectionId, DeliveryId, EventId, ProjectId, QueueId, SubscriptionId, TopicId, WorkerId};
+use postrider_core::message::{HeaderList, RequestHead};
+use postrider_core::schedule::Ladder;
+use postrider_core::topic::TopicName;
+use postrider_core::{Timestamp, Wait};
+
+/// A request to store durably before anybody is told (law 3).
+#[derive(Clone, Debug)]
+pub struct NewDelivery {
+    pub id: DeliveryId,
+    pub project_id: ProjectId,
+    pub connection_id: ConnectionId,
+    pub cid: Cid,
+    pub origin: Origin,
+    pub created_at: Timestamp,
+    pub head: RequestHead,
+    pub body: NewBody,
+    pub event: Option<EventRef>,
+    pub ladder: Option<Ladder>,
+    pub progress: Progress,
+    /// Whether the queue keeps strict order.
+    pub ordered: bool,
+    /// The owner of an unordered queue with a free slot takes the delivery as it is stored: `progress` has begun its first attempt
+    /// already, and the lease is checked as in `claim`.
+    pub claimed_under: Option<QueueLease>,
+    pub idempotency: Option<Idempotency>,
+}
+
+/// A body; deliveries of one event name the same id, and it is stored once.
+#[derive(Clone, Debug)]
+pub struct NewBody {
+    pub id: BodyId,
+    pub bytes: Bytes,
+}
+
+/// A caller's promise that a repeat is the same request (D15). Scope, key and request are hashed by the caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Idempotency {
+    pub key_hash: [u8; 32],
+    pub request_hash: [u8; 32],
+    pub ends_at: Timestamp,
+}
+
+/// What became of one request of an `enqueue` batch. The batch is one transaction; a refused one leaves no trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Enqueued {
+    /// `ahead`: how many were waiting in the queue at that moment (Z11).
+    Stored { position: Position, ahead: u64 },
+    /// The same idempotency key and the same request came before: that delivery's id.
+    Repeated(DeliveryId),
+    /// The same idempotency key with another request.
+    KeyReused,
+    /// A limit of the queue or of the store (D07).
+    Full { limit: &'static str },
+    /// The connection is gone.
+    NoConnection,
+}
+
+/// A call on a connection with the queue off, entered after the fact (D12). Written straight to the log.
+#[derive(Clone, Debug)]
+pub struct CallRecord {
+    pub delivery: NewDelivery,
+    pub attempts: Vec<Attempt>,
+}
+
+/// A worker's own lease: one row, renewed by heartbeat (D05).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkerLease {
+    pub worker_id: WorkerId,
+    pub life: Wait,
+}
+
+/// The right to write to one queue: a stale token changes nothing (law 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct QueueLease {
+    pub queue_id: QueueId,
+    pub worker_id: WorkerId,
+    pub token: FencingToken,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FencingToken(pub i64);
+
+/// A queue just taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TakenQueue {
+    pub lease: QueueLease,
+    /// The former owner did not release it: its head, or what it had claimed, may have been in flight (D04).
+    pub taken_over: bool,
+}
+
+/// A delivery with its body, ready to be sent.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    pub delivery: Delivery,
+    pub body: Bytes,
+}
+
+/// How much a load or claim may bring into memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowLimit {
+    pub deliveries_max: u32,
+    /// At least one delivery comes, however large its body.
+    pub bytes_max: u64,
+}
+
+/// One decision, to be written in one transaction (law 2).
+#[derive(Clone, Debug)]
+pub struct Settlement {
+    pub delivery_id: DeliveryId,
+    pub queue_id: QueueId,
+    pub guard: Guard,
+    pub progress: Progress,
+    pub placement: Placement,
+    pub attempt: Option<Attempt>,
+    /// The delivery's content goes to this topic in the same transaction (Z22).
+    pub forward: Option<TopicMessageDraft>,
+    /// A new body row; the one accepted stays as the original (D06).
+    pub edited_body: Option<NewBody>,
+    /// The command that this settles, answered in the same transaction.
+    pub answers: Option<(CommandId, CommandAnswer)>,
+}
+
+/// What must still hold for a settlement to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guard {
+    /// The owner of the queue writes under its token.
+    Lease(QueueLease),
+    /// Anybody writes to a delivery in no leased queue, if it has not changed since (D06).
+    Version(u32),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// Where it is; leaving the queue for the DLQ or the log needs no placement.
+    Keep,
+    /// A new position behind everything that waits.
+    Tail,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// With the delivery's new version.
+    Applied { version: u32, position: Option<Position> },
+    /// The guard did not hold; nothing was written.
+    Stale,
+    /// The topic to forward to does not exist; nothing was written.
+    NoTopic,
+    /// There is no such delivery.
+    Gone,
+}
+
+/// An operator's change to a delivery that its queue's owner holds (D06).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Command {
+    pub id: CommandId,
+    pub queue_id: QueueId,
+    pub delivery_id: DeliveryId,
+    pub act: CommandAct,
+    pub issued_at: Timestamp,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum CommandAct {
+    Edit { body: Bytes },
+    Discard,
+    SetAside,
+    AttemptNow,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandAnswer {
+    Applied,
+    /// The attempt under way succeeded first (409 `already_delivered`).
+    AlreadyDelivered,
+    /// The delivery was no longer in the queue.
+    NotWaiting,
+}
+
+/// A dead letter whose action may be due.
+#[derive(Clone, Debug)]
+pub struct DeadLetter {
+    pub delivery: Delivery,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topic {
+    pub id: TopicId,
+    pub project_id: ProjectId,
+    pub name: TopicName,
+    pub description: String,
+    pub retention: Wait,
+    pub created_at: Timestamp,
+}
+
+/// A message to publish on a topic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopicMessageDraft {
+    pub topic: TopicName,
+    pub id: EventId,
+    pub cid: Cid,
+    pub headers: HeaderList,
+    pub published_at: Timestamp,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopicMessage {
+    pub sequence: i64,
+    pub id: EventId,
+    pub cid: Cid,
+    pub headers: HeaderList,
+    pub published_at: Timestamp,
+    pub body: Bytes,
+}
+
+/// A subscription that pulls: each message is given out until it is acknowledged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PullSubscription {
+    pub id: SubscriptionId,
+    pub project_id: ProjectId,
+    pub topic_id: TopicId,
+    pub name: String,
+    /// An unacknowledged message is given out again after this long.
+    pub redeliver_after: Wait,
+    pub created_at: Timestamp,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pulled {
+    pub message: TopicMessage,
+    /// How often it has been given out, this time included.
+    pub times_given: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Project {
+    pub id: ProjectId,
+    pub name: String,
+    pub created_at: Timestamp,
+}
+
+/// How many rows one step of retention removed; zero of each means there is nothing more to do now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pruned {
+    pub deliveries: u64,
+    pub attempts: u64,
+    pub bodies: u64,
+    pub topic_messages: u64,
+    pub idempotency_keys: u64,
+}

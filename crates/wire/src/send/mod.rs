@@ -1,0 +1,34 @@
+//! Sending: one trait, one file per kind of connection.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use postrider_core::connection::Connection;
+use postrider_core::id::{Cid, ConnectionId, DeliveryId};
+use postrider_core::message::RequestHead;
+use postrider_core::{Reply, Wait};
+
+/// One attempt, ready to be sent.
+#[derive(Clone, Debug)]
+pub struct Outgoing {
+    pub connection: Arc<Connection>,
+    pub delivery_id: DeliveryId,
+    pub cid: Cid,
+    /// From 1.
+    pub attempt: u32,
+    pub head: Arc<RequestHead>,
+    pub body: Bytes,
+    /// From connect to the status line; the body is read until the same deadline (D24).
+    pub timeout: Wait,
+}
+
+/// Makes attempts. Never fails and never retries: whatever happens is a `Reply`, and each call is at most one request that a remote
+/// system may act on.
+#[async_trait]
+pub trait Sender: Send + Sync {
+    async fn send(&self, outgoing: Outgoing) -> Reply;
+
+    /// The connection was changed or deleted: sockets and settings kept for it are dropped once idle.
+    fn forget(&self, connection: ConnectionId);
+}
