@@ -4,6 +4,9 @@
 //! (law 1 of the architecture). It must not know of stores, sockets, HTTP servers or files.
 #![forbid(unsafe_code)]
 
+pub mod roll;
+pub mod schedule;
+pub mod setting;
 pub mod time;
 
 pub use time::{Timestamp, Wait};
