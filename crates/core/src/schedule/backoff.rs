@@ -46,19 +46,10 @@ impl Backoff {
         let first_wait = seconds("retry_sleep_time", first_wait_s)?;
         if !(0.0..=Self::MULTIPLIER_MAX).contains(&multiplier) {
             let allowed = format!("a number from 0 to {}", Self::MULTIPLIER_MAX);
-            return Err(SettingError::new(
-                "retry_backoff_multiplier",
-                multiplier,
-                allowed,
-            ));
+            return Err(SettingError::new("retry_backoff_multiplier", multiplier, allowed));
         }
         let total = seconds("retry_backoff_threshold", total_s)?;
-        Ok(Backoff {
-            max_retries,
-            first_wait,
-            multiplier,
-            total,
-        })
+        Ok(Backoff { max_retries, first_wait, multiplier, total })
     }
 
     /// How many retries may follow the first attempt.
@@ -110,10 +101,7 @@ impl Backoff {
 
     /// The schedule's wait before a retry, whatever is left of the total.
     fn nominal_wait(&self, retry: u32) -> Wait {
-        let (shortest, longest) = (
-            millis(Self::SHORTEST_LATER_WAIT),
-            millis(Self::LONGEST_WAIT),
-        );
+        let (shortest, longest) = (millis(Self::SHORTEST_LATER_WAIT), millis(Self::LONGEST_WAIT));
         let mut wait = millis(self.first_wait).min(longest);
         for _ in 1..retry {
             let next = (wait * self.multiplier).clamp(shortest, longest);
@@ -165,12 +153,7 @@ struct Stored {
 impl TryFrom<Stored> for Backoff {
     type Error = SettingError;
     fn try_from(s: Stored) -> Result<Self, SettingError> {
-        Backoff::new(
-            s.max_retries,
-            s.first_wait_ms as f64 / 1000.0,
-            s.multiplier,
-            s.total_ms as f64 / 1000.0,
-        )
+        Backoff::new(s.max_retries, s.first_wait_ms as f64 / 1000.0, s.multiplier, s.total_ms as f64 / 1000.0)
     }
 }
 
@@ -198,16 +181,9 @@ mod tests {
     // proves: Z02, Z03
     #[test]
     fn z03_the_seven_examples_of_the_seed() {
-        assert_eq!(
-            Backoff::default().waits(),
-            vec![],
-            "the defaults: sent once"
-        );
+        assert_eq!(Backoff::default().waits(), vec![], "the defaults: sent once");
         assert_eq!(waits_s(5, 2.0, 2.0, 60.0), [2.0, 4.0, 8.0, 8.0, 8.0]);
-        assert_eq!(
-            waits_s(10, 2.0, 2.0, 60.0),
-            [2.0, 4.0, 8.0, 8.0, 8.0, 8.0, 8.0, 8.0, 6.0]
-        );
+        assert_eq!(waits_s(10, 2.0, 2.0, 60.0), [2.0, 4.0, 8.0, 8.0, 8.0, 8.0, 8.0, 8.0, 6.0]);
         assert_eq!(waits_s(3, 20.0, 2.0, 60.0), [8.0, 8.0, 8.0]);
         assert_eq!(waits_s(3, 10.0, 2.0, 5.0), [5.0]);
         assert_eq!(waits_s(4, 3.0, 1.0, 60.0), [3.0, 3.0, 3.0, 3.0]);
@@ -216,29 +192,13 @@ mod tests {
 
     #[test]
     fn z03_corners_that_the_seed_leaves_to_its_own_rule() {
-        assert_eq!(
-            waits_s(5, 0.0, 2.0, 60.0),
-            [0.0, 1.0, 2.0, 4.0, 8.0],
-            "the first wait may be 0"
-        );
-        assert_eq!(
-            waits_s(3, 0.25, 2.0, 60.0),
-            [0.25, 1.0, 2.0],
-            "1 s at least binds later waits only"
-        );
-        assert_eq!(
-            waits_s(4, 20.0, 0.5, 60.0),
-            [8.0, 4.0, 2.0, 1.0],
-            "the previous wait is the one waited"
-        );
+        assert_eq!(waits_s(5, 0.0, 2.0, 60.0), [0.0, 1.0, 2.0, 4.0, 8.0], "the first wait may be 0");
+        assert_eq!(waits_s(3, 0.25, 2.0, 60.0), [0.25, 1.0, 2.0], "1 s at least binds later waits only");
+        assert_eq!(waits_s(4, 20.0, 0.5, 60.0), [8.0, 4.0, 2.0, 1.0], "the previous wait is the one waited");
         assert_eq!(waits_s(3, 1.5, 1.5, 60.0), [1.5, 2.25, 3.375]);
         assert_eq!(waits_s(3, 2.0, 2.0, 0.0), [0.0; 0], "no total, no retry");
         assert_eq!(waits_s(3, 0.0, 2.0, 0.0), [0.0; 0]);
-        assert_eq!(
-            waits_s(3, 2.0, 2.0, 2.5),
-            [2.0, 0.5],
-            "what is left may be under 1 s"
-        );
+        assert_eq!(waits_s(3, 2.0, 2.0, 2.5), [2.0, 0.5], "what is left may be under 1 s");
         assert_eq!(waits_s(3, 1.0, 100.0, 86_400.0), [1.0, 8.0, 8.0]);
     }
 
@@ -284,45 +244,25 @@ mod tests {
     fn z03_the_first_wait_is_kept_as_configured() {
         let backoff = Backoff::new(1, 20.0, 2.0, 60.0).unwrap();
         assert_eq!(backoff.first_wait(), Wait::from_secs(20));
-        assert_eq!(
-            backoff.wait_before_retry(1, Wait::ZERO),
-            Some(Wait::from_secs(8))
-        );
+        assert_eq!(backoff.wait_before_retry(1, Wait::ZERO), Some(Wait::from_secs(8)));
     }
 
     #[test]
     fn z04_waits_go_on_by_retry_number_after_a_foreign_wait() {
         let backoff = Backoff::new(5, 2.0, 2.0, 60.0).unwrap();
         // The second retry waited 30 s because the remote asked for it; the third still waits 8 s.
-        assert_eq!(
-            backoff.wait_before_retry(3, Wait::from_secs(32)),
-            Some(Wait::from_secs(8))
-        );
-        assert_eq!(
-            backoff.wait_before_retry(4, Wait::from_secs(58)),
-            Some(Wait::from_secs(2))
-        );
+        assert_eq!(backoff.wait_before_retry(3, Wait::from_secs(32)), Some(Wait::from_secs(8)));
+        assert_eq!(backoff.wait_before_retry(4, Wait::from_secs(58)), Some(Wait::from_secs(2)));
         assert_eq!(backoff.wait_before_retry(5, Wait::from_secs(60)), None);
         assert_eq!(backoff.wait_before_retry(5, Wait::from_secs(99)), None);
         // A `Retry-After: 0` used up a retry and no time.
-        assert_eq!(
-            backoff.wait_before_retry(2, Wait::ZERO),
-            Some(Wait::from_secs(4))
-        );
+        assert_eq!(backoff.wait_before_retry(2, Wait::ZERO), Some(Wait::from_secs(4)));
         assert_eq!(backoff.wait_before_retry(6, Wait::ZERO), None);
-        assert_eq!(
-            backoff.left_of_total(Wait::from_secs(58)),
-            Wait::from_secs(2)
-        );
+        assert_eq!(backoff.left_of_total(Wait::from_secs(58)), Wait::from_secs(2));
     }
 
     /// The waits in exact fractions of a millisecond, written from the seed's sentence and not from the code above.
-    fn by_hand(
-        max_retries: u32,
-        first_ms: u128,
-        multiplier_quarters: u128,
-        total_ms: u128,
-    ) -> Vec<u128> {
+    fn by_hand(max_retries: u32, first_ms: u128, multiplier_quarters: u128, total_ms: u128) -> Vec<u128> {
         let (mut num, mut den) = (first_ms.min(8000), 1u128);
         let mut left = total_ms;
         let mut waits = Vec::new();

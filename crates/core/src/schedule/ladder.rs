@@ -63,11 +63,7 @@ impl Ladder {
                 ));
             }
         }
-        Ok(Ladder {
-            max_attempts,
-            delays,
-            jitter,
-        })
+        Ok(Ladder { max_attempts, delays, jitter })
     }
 
     /// The ladder of outgoing webhooks: 7 attempts over about 31 h 21 min.
@@ -82,33 +78,17 @@ impl Ladder {
     /// The ladder of forwards of incoming webhooks: 5 attempts over about 1 h 21 min. Its last step, the 6 h that "both default ladders share",
     /// is reached only where a destination asks for more attempts.
     pub fn forward() -> Self {
-        Self::preset(
-            5,
-            &[MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 6 * HOUR],
-            Jitter::HalfToOneAndAHalf,
-        )
+        Self::preset(5, &[MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 6 * HOUR], Jitter::HalfToOneAndAHalf)
     }
 
     /// The patient ladder: 8 attempts over about 45 h, to the second (V02).
     pub fn patient() -> Self {
-        let delays = [
-            MINUTE,
-            5 * MINUTE,
-            30 * MINUTE,
-            2 * HOUR,
-            6 * HOUR,
-            12 * HOUR,
-            24 * HOUR,
-        ];
+        let delays = [MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 6 * HOUR, 12 * HOUR, 24 * HOUR];
         Self::preset(8, &delays, Jitter::None)
     }
 
     fn preset(max_attempts: u32, delays_s: &[u64], jitter: Jitter) -> Self {
-        Ladder {
-            max_attempts,
-            delays: delays_s.iter().map(|s| Wait::from_secs(*s)).collect(),
-            jitter,
-        }
+        Ladder { max_attempts, delays: delays_s.iter().map(|s| Wait::from_secs(*s)).collect(), jitter }
     }
 
     pub fn max_attempts(&self) -> u32 {
@@ -130,12 +110,7 @@ impl Ladder {
 
     /// The same when `allowed_attempts` may be made in all: a retry by hand allows three more than were made and goes on from
     /// the rung reached (R11). After attempt 0, that is before any, the wait is zero.
-    pub fn wait_after_attempt_of(
-        &self,
-        attempt: u32,
-        allowed_attempts: u32,
-        roll: Roll,
-    ) -> Option<Wait> {
+    pub fn wait_after_attempt_of(&self, attempt: u32, allowed_attempts: u32, roll: Roll) -> Option<Wait> {
         if attempt >= allowed_attempts {
             return None;
         }
@@ -148,9 +123,7 @@ impl Ladder {
     /// The longest that the ladder can take, for checking it against an age cap: one wait for every attempt (one more than is
     /// ever waited, so that the cap has room for the attempts themselves), each at the top of its jitter.
     pub fn longest_total(&self) -> Wait {
-        let nominal: u64 = (0..self.max_attempts)
-            .map(|rung| self.delay_at(rung).as_millis())
-            .sum();
+        let nominal: u64 = (0..self.max_attempts).map(|rung| self.delay_at(rung).as_millis()).sum();
         match self.jitter {
             Jitter::None => Wait::from_millis(nominal),
             Jitter::HalfToOneAndAHalf => Wait::from_millis((nominal * 3).div_ceil(2)),
@@ -191,11 +164,7 @@ impl TryFrom<Stored> for Ladder {
 
 impl From<Ladder> for Stored {
     fn from(l: Ladder) -> Self {
-        Stored {
-            max_attempts: l.max_attempts,
-            delays_ms: l.delays,
-            jitter: l.jitter,
-        }
+        Stored { max_attempts: l.max_attempts, delays_ms: l.delays, jitter: l.jitter }
     }
 }
 
@@ -214,30 +183,17 @@ mod tests {
     #[test]
     fn r03_the_default_ladders_of_the_seed() {
         assert_eq!(minutes(&Ladder::webhook()), [1, 5, 15, 60, 360, 1440]);
-        assert_eq!(
-            minutes(&Ladder::webhook()).iter().sum::<u64>(),
-            31 * 60 + 21
-        );
+        assert_eq!(minutes(&Ladder::webhook()).iter().sum::<u64>(), 31 * 60 + 21);
         assert_eq!(minutes(&Ladder::forward()), [1, 5, 15, 60]);
         assert_eq!(minutes(&Ladder::forward()).iter().sum::<u64>(), 60 + 21);
-        assert_eq!(
-            (
-                Ladder::webhook().max_attempts(),
-                Ladder::forward().max_attempts()
-            ),
-            (7, 5)
-        );
+        assert_eq!((Ladder::webhook().max_attempts(), Ladder::forward().max_attempts()), (7, 5));
     }
 
     #[test]
     fn r03_presets_pass_their_own_checks() {
         for ladder in [Ladder::webhook(), Ladder::forward(), Ladder::patient()] {
             assert_eq!(
-                Ladder::new(
-                    ladder.max_attempts(),
-                    ladder.delays().to_vec(),
-                    ladder.jitter()
-                ),
+                Ladder::new(ladder.max_attempts(), ladder.delays().to_vec(), ladder.jitter()),
                 Ok(ladder)
             );
         }
@@ -252,26 +208,14 @@ mod tests {
             .map(|w| w.as_millis() / 1000)
             .collect();
         assert_eq!(waits, [60, 300, 1800, 7200, 21_600, 43_200, 86_400]);
-        assert_eq!(
-            ladder.wait_after_attempt(8, rolled),
-            None,
-            "dead-lettered after the eighth"
-        );
-        assert_eq!(
-            waits.iter().sum::<u64>(),
-            44 * 3600 + 36 * 60,
-            "about 45 hours"
-        );
+        assert_eq!(ladder.wait_after_attempt(8, rolled), None, "dead-lettered after the eighth");
+        assert_eq!(waits.iter().sum::<u64>(), 44 * 3600 + 36 * 60, "about 45 hours");
     }
 
     #[test]
     fn r03_waits_are_jittered_between_half_and_one_and_a_half() {
         let ladder = Ladder::webhook();
-        let first = |roll: f64| {
-            ladder
-                .wait_after_attempt(1, Roll::new(roll).unwrap())
-                .unwrap()
-        };
+        let first = |roll: f64| ladder.wait_after_attempt(1, Roll::new(roll).unwrap()).unwrap();
         assert_eq!(first(0.0), Wait::from_secs(30));
         assert_eq!(first(0.25), Wait::from_secs(45));
         assert_eq!(first(0.5), Wait::from_secs(60));
@@ -292,11 +236,8 @@ mod tests {
     #[test]
     fn r11_three_more_attempts_go_on_from_the_rung_reached() {
         let ladder = Ladder::webhook();
-        let wait = |attempt| {
-            ladder
-                .wait_after_attempt_of(attempt, 5, Roll::MIDDLE)
-                .map(|w| w.as_millis() / 60_000)
-        };
+        let wait =
+            |attempt| ladder.wait_after_attempt_of(attempt, 5, Roll::MIDDLE).map(|w| w.as_millis() / 60_000);
         // Two attempts had been made; the third, sent at once, is followed by the third rung.
         assert_eq!([wait(3), wait(4), wait(5)], [Some(15), Some(60), None]);
         let past_the_end = ladder.wait_after_attempt_of(8, 10, Roll::MIDDLE);
@@ -349,12 +290,7 @@ mod tests {
         let delays = prop::collection::vec(1000u64..=2_592_000_000, 1..=32);
         let jitter = prop_oneof![Just(Jitter::None), Just(Jitter::HalfToOneAndAHalf)];
         (1u32..=20, delays, jitter).prop_map(|(max, delays, jitter)| {
-            Ladder::new(
-                max,
-                delays.into_iter().map(Wait::from_millis).collect(),
-                jitter,
-            )
-            .unwrap()
+            Ladder::new(max, delays.into_iter().map(Wait::from_millis).collect(), jitter).unwrap()
         })
     }
 

@@ -34,21 +34,14 @@ mod tests {
     fn p01_both_kinds_survive_being_stored() {
         for schedule in [Schedule::default(), Schedule::Ladder(Ladder::webhook())] {
             let text = serde_json::to_string(&schedule).unwrap();
-            assert_eq!(
-                serde_json::from_str::<Schedule>(&text).unwrap(),
-                schedule,
-                "{text}"
-            );
+            assert_eq!(serde_json::from_str::<Schedule>(&text).unwrap(), schedule, "{text}");
         }
     }
 
     #[test]
     fn z03_a_stored_schedule_is_checked_like_a_written_one() {
-        let too_many =
-            r#"{"backoff":{"max_retries":1001,"first_wait_ms":0,"multiplier":2.0,"total_ms":0}}"#;
-        let error = serde_json::from_str::<Schedule>(too_many)
-            .unwrap_err()
-            .to_string();
+        let too_many = r#"{"backoff":{"max_retries":1001,"first_wait_ms":0,"multiplier":2.0,"total_ms":0}}"#;
+        let error = serde_json::from_str::<Schedule>(too_many).unwrap_err().to_string();
         assert!(error.contains("`max_retries` is `1001`"), "{error}");
     }
 }
