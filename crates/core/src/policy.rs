@@ -99,7 +99,7 @@ impl DeliveryPolicy {
         DeliveryPolicy {
             retryable_statuses: StatusSet::patient(),
             retry_after: RetryAfterRule::Ignored,
-            switch_off: SwitchOff::patient(),
+            switch_off: SwitchOff::PATIENT,
             refusals_end_in: RefusalEnd::Dlq,
             timeout: Wait::from_secs(10),
             ..DeliveryPolicy::ladder(Ladder::patient(), Wait::from_secs(96 * 3600))

@@ -1,11 +1,10 @@
 //! The verbs that write. Each verb takes a batch and is one transaction; a store may join several calls in one commit.
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
 use postrider_core::delivery::Position;
-use postrider_core::id::{ConnectionId, EventId, ProjectId, QueueId, SubscriptionId, WorkerId};
+use postrider_core::id::{CommandId, ConnectionId, EventId, ProjectId, QueueId, SubscriptionId, WorkerId};
 use postrider_core::topic::TopicName;
 use postrider_core::{Wait, delivery::Delivery};
 
@@ -72,10 +71,10 @@ pub trait Store: StoreRead {
     async fn commands(&self, lease: QueueLease) -> Result<Vec<Command>, StoreError>;
 
     /// Answers a command that changes nothing (`AlreadyDelivered`, `NotWaiting`). Others are answered in their settlement.
-    async fn answer_command(&self, lease: QueueLease, id: postrider_core::id::CommandId, answer: CommandAnswer) -> Result<(), StoreError>;
+    async fn answer_command(&self, lease: QueueLease, id: CommandId, answer: CommandAnswer) -> Result<(), StoreError>;
 
     /// The answer, once there is one; taking it removes the command.
-    async fn take_answer(&self, id: postrider_core::id::CommandId) -> Result<Option<CommandAnswer>, StoreError>;
+    async fn take_answer(&self, id: CommandId) -> Result<Option<CommandAnswer>, StoreError>;
 
     // Configuration.
 
@@ -116,6 +115,3 @@ pub trait Store: StoreRead {
     /// Flushes, checkpoints and closes; later calls answer `Closed`.
     async fn close(&self) -> Result<(), StoreError>;
 }
-
-/// A body by itself, for edits and downloads.
-pub type Body = Bytes;

@@ -37,10 +37,17 @@ pub trait StoreRead: Send + Sync {
     /// How many deliveries there are in each status, of one connection or of all; by counting, for checks and tests.
     async fn counts(&self, connection_id: Option<ConnectionId>) -> Result<Counts, StoreError>;
 
-    /// Dead letters of a queue that arrived at or before `arrived_by`, oldest first.
-    async fn dead_letters(&self, queue_id: QueueId, arrived_by: Timestamp, rows_max: u32) -> Result<Vec<DeadLetter>, StoreError>;
-    /// For each queue with dead letters, when its oldest one arrived.
-    async fn oldest_dead_letters(&self) -> Result<Vec<(QueueId, Timestamp)>, StoreError>;
+    /// Dead letters of a queue that arrived at or before `arrived_by` and that the filter lets through, oldest first, behind `after`.
+    async fn dead_letters(
+        &self,
+        queue_id: QueueId,
+        arrived_by: Timestamp,
+        filter: DeadLetterFilter,
+        after: Option<(Timestamp, DeliveryId)>,
+        rows_max: u32,
+    ) -> Result<Vec<Delivery>, StoreError>;
+    /// When the oldest dead letter arrived that the filter lets through.
+    async fn oldest_dead_letter(&self, queue_id: QueueId, filter: DeadLetterFilter) -> Result<Option<Timestamp>, StoreError>;
 
     async fn topic(&self, project_id: ProjectId, name: &TopicName) -> Result<Option<Topic>, StoreError>;
     async fn topics(&self, project_id: ProjectId, page: PageRequest) -> Result<Page<Topic>, StoreError>;
@@ -63,6 +70,15 @@ pub struct DeliveryFilter {
     pub failure: Option<Failure>,
     pub created_from: Option<Timestamp>,
     pub created_before: Option<Timestamp>,
+}
+
+/// What the DLQ's action may still touch: those used up would else hide those that are due.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeadLetterFilter {
+    /// Only those that the action has retried fewer times than this.
+    pub dlq_retries_below: Option<u32>,
+    /// Leaves out those with the failure `expired` (D26).
+    pub leave_out_expired: bool,
 }
 
 /// `cursor` is what the former page gave; lists of deliveries go from the newest to the oldest, queues from head to tail.

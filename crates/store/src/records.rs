@@ -182,12 +182,6 @@ pub enum CommandAnswer {
     NotWaiting,
 }
 
-/// A dead letter whose action may be due.
-#[derive(Clone, Debug)]
-pub struct DeadLetter {
-    pub delivery: Delivery,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topic {
     pub id: TopicId,

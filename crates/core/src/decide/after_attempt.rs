@@ -105,7 +105,7 @@ fn ladder_failed(
         return Decision { switch_off, ..Decision::stay(dead(progress, now)) };
     };
     let asked = reply.answer().and_then(|answer| {
-        retry_after::honoured(&at.policy.retry_after, answer.status, answer.headers.get("retry-after"), now)
+        retry_after::honoured(at.policy.retry_after, answer.status, answer.headers.get("retry-after"), now)
     });
     let wait = asked.map_or(rung, |asked| asked.max(rung));
     Decision::stay(waiting(progress, now + wait))
