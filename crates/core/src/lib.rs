@@ -4,11 +4,13 @@
 //! (law 1 of the architecture). It must not know of stores, sockets, HTTP servers or files.
 #![forbid(unsafe_code)]
 
+pub mod health;
 pub mod retry_after;
 pub mod roll;
 pub mod schedule;
 pub mod setting;
 pub mod status_set;
 pub mod time;
+pub mod topic;
 
 pub use time::{Timestamp, Wait};
