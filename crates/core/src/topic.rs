@@ -65,7 +65,11 @@ impl TopicPattern {
 
     /// Whether the pattern selects the name. Letters match in the case in which they are written.
     ///
+<<<<<<< HEAD
     /// Takes time proportional to the segments of both at most, whatever the pattern.
+=======
+    /// Looks at no more pairs of segments than the two have, whatever the pattern.
+>>>>>>> leaf
     pub fn matches(&self, name: &TopicName) -> bool {
         let pattern: Vec<&str> = self.0.split('.').collect();
         let name: Vec<&str> = name.0.split('.').collect();
