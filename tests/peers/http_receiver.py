@@ -1,6 +1,6 @@
 """A receiver that answers as a script says and remembers every request: pytest-httpserver behind a small command.
 
-    python http_receiver.py [--script FILE] [--port N] [--http10] [--stop-with-stdin]
+    python http_receiver.py [--script FILE] [--port N] [--stop-with-stdin]
 
 It prints `{"port": N}` once it answers. The script, from the file or later by `PUT /__script`:
 
@@ -19,6 +19,7 @@ or `body_base64`, and `headers` as a map or as a list of pairs.
     DELETE /__log                                       forgets them
     PUT    /__script                                    another script; its answers start from their first
 
+It closes the connection after each answer, and says so in it; WireMock is the peer that keeps connections.
 It must not know anything of Postrider: it is here because we did not write the HTTP server inside it.
 """
 
@@ -145,11 +146,9 @@ class Receiver:
         return Response(status=204)
 
 
-def serve(receiver: Receiver, host: str, port: int, http10: bool) -> HTTPServer:
-    # Connections are reused unless asked otherwise; the server inside speaks HTTP/1.0 by default.
-    WSGIRequestHandler.protocol_version = "HTTP/1.0" if http10 else "HTTP/1.1"
-    # Waiting for the kernel to fill a packet would add 40 ms to an answer on a kept connection.
-    WSGIRequestHandler.disable_nagle_algorithm = True
+def serve(receiver: Receiver, host: str, port: int) -> HTTPServer:
+    # Needed for chunked bodies; the server inside speaks HTTP/1.0 by default.
+    WSGIRequestHandler.protocol_version = "HTTP/1.1"
     server = HTTPServer(host=host, port=port, threaded=True)
     # Handlers registered first are asked first.
     server.expect_request("/__log", method="GET").respond_with_handler(receiver.show_log)
@@ -165,11 +164,10 @@ def main() -> None:
     parser.add_argument("--script", type=argparse.FileType())
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
-    parser.add_argument("--http10", action="store_true", help="close the connection after each answer")
     parser.add_argument("--stop-with-stdin", action="store_true", help="end when standard input ends")
     args = parser.parse_args()
     receiver = Receiver(json.load(args.script) if args.script else {})
-    server = serve(receiver, args.host, args.port, args.http10)
+    server = serve(receiver, args.host, args.port)
     if args.stop_with_stdin:
         stop_with_stdin()
     announce(server.port)

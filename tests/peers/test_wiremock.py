@@ -24,3 +24,14 @@ def test_a_fault_breaks_the_answer_and_the_request_is_remembered(start):
         call(address, "POST", "/reset", b"x")
     received = json.loads(call(address, "GET", "/__admin/requests")[1])["requests"]
     assert sorted(entry["request"]["url"] for entry in received) == ["/fine", "/reset"]
+
+
+def test_a_connection_is_kept(start):
+    connection = http.client.HTTPConnection(urlsplit(start("wiremock.py")).netloc, timeout=20)
+    connection.request("GET", "/__admin/mappings")
+    connection.getresponse().read()
+    kept = connection.sock
+    assert kept is not None
+    connection.request("GET", "/__admin/mappings")
+    assert connection.getresponse().status == 200
+    assert connection.sock is kept
