@@ -25,16 +25,17 @@ pub fn run(args: &[String]) -> Result<(), String> {
         steps.step("peers' own tests", || peer_tests(&lab, &mut tally));
     }
     if has_nextest() {
-        steps.step("tests", || {
-            let mut command = rust_tests(&lab, &["nextest", "run", "--no-tests=pass"], args);
-            watch(&mut command, Stream::Stderr, &mut tally)
-        });
         // nextest cannot run these, and arguments meant for it need not fit them.
         if args.is_empty() {
             steps.step("documentation tests", || {
                 watch(&mut rust_tests(&lab, &["test", "--doc"], args), Stream::Stdout, &mut tally)
             });
         }
+        steps.step("tests", || {
+            let mut command =
+                rust_tests(&lab, &["nextest", "run", "--no-tests=pass", "--no-fail-fast"], args);
+            watch(&mut command, Stream::Stderr, &mut tally)
+        });
     } else {
         steps.step("tests", || {
             watch(&mut rust_tests(&lab, &["test", "--no-fail-fast"], args), Stream::Stdout, &mut tally)
