@@ -1,2 +1,55 @@
-//! The only front door.
-fn main() {}
+//! The only front door: `cargo xtask check`, `cargo xtask test` and what belongs to them.
+//!
+//! Each command is a file of its own. This one only chooses; it must not know how any of them works.
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "times real builds and real processes, which no simulation runs"
+)]
+
+mod check;
+mod install;
+mod peers;
+mod process;
+mod steps;
+mod tally;
+mod test;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+cargo xtask COMMAND
+
+  check            formatting, clippy, tidy, documentation, licences and sources of dependencies
+  test [ARGS…]     every test, with the peer lab; ARGS go to `cargo test` in place of --workspace
+  tidy             only the rules of the house: sizes, arrows between crates, names, words
+  peers            installs the peer lab and prints where it is
+
+check and test install what they need.";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let result = match args.split_first().map(|(command, rest)| (command.as_str(), rest)) {
+        Some(("check", [])) => check::run(),
+        Some(("test", rest)) => test::run(rest),
+        Some(("tidy", [])) => tidy::run(),
+        Some(("peers", [])) => peers::run(),
+        Some(("help" | "--help" | "-h", _)) => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
