@@ -54,8 +54,7 @@ pub fn npm() -> Result<(), String> {
 
 /// cargo-deny: any version that is there will do, otherwise the pinned one is built (about two minutes on two cores).
 pub fn cargo_deny() -> Result<(), String> {
-    let present =
-        || process::succeeds_within(workspace::cargo().args(["deny", "--version"]), Duration::from_secs(30));
+    let present = || process::succeeds_within(workspace::cargo().args(["deny", "--version"]), Duration::from_secs(30));
     if present() {
         return Ok(());
     }

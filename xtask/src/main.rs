@@ -2,10 +2,7 @@
 //!
 //! Each command is a file of its own. This one only chooses; it must not know how any of them works.
 #![forbid(unsafe_code)]
-#![allow(
-    clippy::disallowed_methods,
-    reason = "times real builds and real processes, which no simulation runs"
-)]
+#![allow(clippy::disallowed_methods, reason = "times real builds and real processes, which no simulation runs")]
 
 mod check;
 mod install;

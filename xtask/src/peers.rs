@@ -64,15 +64,10 @@ pub fn install() -> Result<Lab, String> {
 }
 
 /// Runs `work` unless `folder` carries the stamp of a finished installation from these very pins.
-fn install_once(
-    folder: &Path,
-    pins: &[&Path],
-    work: impl FnOnce() -> Result<(), String>,
-) -> Result<(), String> {
+fn install_once(folder: &Path, pins: &[&Path], work: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
     let mut wanted = String::new();
     for pin in pins {
-        let text = std::fs::read_to_string(pin)
-            .map_err(|error| format!("cannot read {}: {error}", pin.display()))?;
+        let text = std::fs::read_to_string(pin).map_err(|error| format!("cannot read {}: {error}", pin.display()))?;
         wanted.push_str(&text);
     }
     let stamp = folder.join("installed-from");

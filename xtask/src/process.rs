@@ -53,11 +53,7 @@ pub enum Stream {
 }
 
 /// Runs to the end, shows the output and hands each line of one stream to `watch`.
-pub fn run_watching(
-    command: &mut Command,
-    stream: Stream,
-    mut watch: impl FnMut(&str),
-) -> Result<(), String> {
+pub fn run_watching(command: &mut Command, stream: Stream, mut watch: impl FnMut(&str)) -> Result<(), String> {
     let shown = show(command);
     eprintln!("    $ {shown}");
     match stream {
@@ -71,8 +67,7 @@ pub fn run_watching(
     };
     let mut from_child = BufReader::new(from_child);
     let mut line = Vec::new();
-    while from_child.read_until(b'\n', &mut line).map_err(|error| format!("reading `{shown}`: {error}"))? > 0
-    {
+    while from_child.read_until(b'\n', &mut line).map_err(|error| format!("reading `{shown}`: {error}"))? > 0 {
         // Whoever reads our output may have left; the tests go on all the same.
         let _ = match stream {
             Stream::Stdout => std::io::stdout().write_all(&line),

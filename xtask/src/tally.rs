@@ -78,14 +78,10 @@ mod tests {
 
     #[test]
     fn reads_each_runner() {
-        let cargo =
-            "test result: ok. 12 passed; 1 failed; 2 ignored; 0 measured; 7 filtered out; finished in 0.1s";
+        let cargo = "test result: ok. 12 passed; 1 failed; 2 ignored; 0 measured; 7 filtered out; finished in 0.1s";
         assert_eq!(tally(&[cargo, cargo]), (24, 2, 4));
         assert_eq!(tally(&["test result: \u{1b}[32mok\u{1b}[0m. 3 passed; 0 failed; 0 ignored"]), (3, 0, 0));
-        assert_eq!(
-            tally(&["     Summary [   0.123s] 5 tests run: 4 passed, 1 failed, 6 skipped"]),
-            (4, 1, 6)
-        );
+        assert_eq!(tally(&["     Summary [   0.123s] 5 tests run: 4 passed, 1 failed, 6 skipped"]), (4, 1, 6));
         assert_eq!(tally(&["===== 1 failed, 4 passed, 2 errors in 3.21s ====="]), (4, 3, 0));
         assert_eq!(tally(&["4 passed in 0.05s"]), (4, 0, 0));
     }

@@ -32,8 +32,7 @@ pub fn run(args: &[String]) -> Result<(), String> {
             });
         }
         steps.step("tests", || {
-            let mut command =
-                rust_tests(&lab, &["nextest", "run", "--no-tests=pass", "--no-fail-fast"], args);
+            let mut command = rust_tests(&lab, &["nextest", "run", "--no-tests=pass", "--no-fail-fast"], args);
             watch(&mut command, Stream::Stderr, &mut tally)
         });
     } else {

@@ -23,8 +23,7 @@ pub fn cargo() -> Command {
 
 /// Cargo's own account of the workspace, without dependencies.
 pub fn metadata() -> Result<Value, String> {
-    let text =
-        process::output(cargo().args(["metadata", "--format-version", "1", "--no-deps", "--offline"]))?;
+    let text = process::output(cargo().args(["metadata", "--format-version", "1", "--no-deps", "--offline"]))?;
     serde_json::from_str(&text).map_err(|error| format!("cargo metadata is not JSON: {error}"))
 }
 

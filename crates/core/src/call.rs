@@ -50,6 +50,7 @@ pub fn next_step(
 
 /// Z01: unreachable, no answer in time, HTTP 429, no acknowledgment; nothing else.
 fn is_retried_in_a_call(failed: &Failed) -> bool {
-    let kind = matches!(failed.failure, Failure::Unreachable | Failure::Timeout | Failure::NoAck) || failed.status == Some(429);
+    let kind = matches!(failed.failure, Failure::Unreachable | Failure::Timeout | Failure::NoAck)
+        || failed.status == Some(429);
     kind && failed.again == Again::Worthwhile
 }

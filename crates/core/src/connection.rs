@@ -5,11 +5,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::Timestamp;
 use crate::id::{ConnectionId, ProjectId};
 use crate::path_template::PathTemplate;
 use crate::policy::DeliveryPolicy;
 use crate::settings::{self, SettingError};
-use crate::Timestamp;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Connection {
@@ -119,9 +119,14 @@ impl ConnectionSpec {
 /// A connection's name: 1 to 200 characters, no `/` (D16), no control characters, no space at either end.
 pub fn check_name(name: &str) -> Result<(), SettingError> {
     let length = name.chars().count();
-    let bad = length == 0 || length > 200 || name.contains('/') || name.chars().any(char::is_control) || name.trim() != name;
+    let bad =
+        length == 0 || length > 200 || name.contains('/') || name.chars().any(char::is_control) || name.trim() != name;
     if bad {
-        return Err(SettingError::new("name", name, "1 to 200 characters, no `/`, no control characters, no space at either end"));
+        return Err(SettingError::new(
+            "name",
+            name,
+            "1 to 200 characters, no `/`, no control characters, no space at either end",
+        ));
     }
     Ok(())
 }

@@ -250,7 +250,9 @@ impl Progress {
             Status::Processing if self.attempts == 1 => Label::Waiting,
             Status::Pending | Status::Processing => Label::Retrying,
             Status::Success => Label::Delivered,
-            Status::Failed | Status::Dlq | Status::Discarded | Status::Forwarded | Status::Expired => Label::NotDelivered,
+            Status::Failed | Status::Dlq | Status::Discarded | Status::Forwarded | Status::Expired => {
+                Label::NotDelivered
+            }
         }
     }
 }

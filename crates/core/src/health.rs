@@ -89,11 +89,8 @@ impl SwitchOff {
     pub const NEVER: SwitchOff = SwitchOff { on_gone: false, after_failures: None, failing_for: None };
 
     /// 410, 100 deliveries in a row, or three days: the preset `patient` (V04, D20).
-    pub const PATIENT: SwitchOff = SwitchOff {
-        on_gone: true,
-        after_failures: Some(100),
-        failing_for: Some(Wait::from_secs(3 * 86_400)),
-    };
+    pub const PATIENT: SwitchOff =
+        SwitchOff { on_gone: true, after_failures: Some(100), failing_for: Some(Wait::from_secs(3 * 86_400)) };
 }
 
 impl EndpointHealth {
@@ -183,11 +180,8 @@ mod tests {
     #[test]
     fn v03_a_410_switches_off_at_once() {
         let gone = |origin| {
-            let change = EndpointHealth::default().after_failure(
-                &SwitchOff::PATIENT,
-                failed(FailureKind::Gone, origin),
-                at(5),
-            );
+            let change =
+                EndpointHealth::default().after_failure(&SwitchOff::PATIENT, failed(FailureKind::Gone, origin), at(5));
             change.switch_off
         };
         assert_eq!(gone(AttemptOrigin::Schedule), Some(SwitchOffReason::Gone));

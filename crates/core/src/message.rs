@@ -65,7 +65,8 @@ impl Default for Method {
 impl TryFrom<String> for Method {
     type Error = MessageError;
     fn try_from(text: String) -> Result<Self, MessageError> {
-        let shaped = !text.is_empty() && text.len() <= 32 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+        let shaped =
+            !text.is_empty() && text.len() <= 32 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
         if !shaped {
             return Err(MessageError::Method(text.chars().take(64).collect()));
         }
@@ -163,7 +164,9 @@ mod tests {
     // proves: Z12
     #[test]
     fn z12_only_get_head_and_options_read() {
-        for (method, reads) in [("get", true), ("HEAD", true), ("Options", true), ("POST", false), ("DELETE", false), ("PATCH", false)] {
+        for (method, reads) in
+            [("get", true), ("HEAD", true), ("Options", true), ("POST", false), ("DELETE", false), ("PATCH", false)]
+        {
             assert_eq!(method.parse::<Method>().unwrap().only_reads(), reads, "{method}");
         }
     }

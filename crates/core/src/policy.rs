@@ -2,12 +2,12 @@
 //!
 //! This module holds settings only; it must not know what is decided from them.
 
+use crate::Wait;
 use crate::health::SwitchOff;
 use crate::retry_after::RetryAfterRule;
 use crate::schedule::{Backoff, Ladder, Schedule};
 use crate::status_set::StatusSet;
 use crate::topic::TopicName;
-use crate::Wait;
 
 /// Between two rounds of one request (Z15).
 pub const BETWEEN_ROUNDS: Wait = Wait::from_secs(8);
@@ -55,9 +55,14 @@ pub struct DlqPolicy {
 pub enum DlqAction {
     Keep,
     /// Back to the queue's tail for another round, at most `retries_max` times.
-    Retry { retries_max: u32 },
+    Retry {
+        retries_max: u32,
+    },
     /// `topic` is `None` when none was named: the request stays, with that reason.
-    Forward { topic: Option<TopicName>, keep_header: bool },
+    Forward {
+        topic: Option<TopicName>,
+        keep_header: bool,
+    },
     Discard,
 }
 

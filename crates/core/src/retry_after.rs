@@ -140,11 +140,7 @@ mod tests {
         assert_eq!(ask(429, Some("30")), Some(Wait::from_secs(30)), "past the 8 s cap");
         assert_eq!(ask(429, Some("Sun, 06 Nov 1994 08:50:07 GMT")), Some(Wait::from_secs(30)));
         assert_eq!(ask(429, Some("0")), Some(Wait::ZERO), "at once");
-        assert_eq!(
-            ask(429, Some("Sun, 06 Nov 1994 08:49:36 GMT")),
-            Some(Wait::ZERO),
-            "a past date is at once"
-        );
+        assert_eq!(ask(429, Some("Sun, 06 Nov 1994 08:49:36 GMT")), Some(Wait::ZERO), "a past date is at once");
         assert_eq!(ask(429, None), None);
         assert_eq!(ask(503, Some("30")), None);
         assert_eq!(ask(500, Some("30")), None);
@@ -179,10 +175,7 @@ mod tests {
         assert_eq!(wait("0"), own);
         assert_eq!(wait("soon"), own);
         let longer_than_the_clamp = Wait::from_secs(86_400);
-        assert_eq!(
-            SIX_HOURS.wait_with(longer_than_the_clamp, Some(Wait::from_secs(21_600))),
-            longer_than_the_clamp
-        );
+        assert_eq!(SIX_HOURS.wait_with(longer_than_the_clamp, Some(Wait::from_secs(21_600))), longer_than_the_clamp);
     }
 
     #[test]

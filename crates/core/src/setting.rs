@@ -25,9 +25,6 @@ mod tests {
     #[test]
     fn z03_a_refusal_names_the_field_the_value_and_the_range() {
         let error = SettingError::new("retry_sleep_time", -1, "a number of seconds from 0 to 86400");
-        assert_eq!(
-            error.to_string(),
-            "`retry_sleep_time` is `-1`: allowed is a number of seconds from 0 to 86400"
-        );
+        assert_eq!(error.to_string(), "`retry_sleep_time` is `-1`: allowed is a number of seconds from 0 to 86400");
     }
 }

@@ -325,24 +325,21 @@ mod tests {
     }
 
     fn any_term() -> impl Strategy<Value = Term> {
-        (0usize..7, 100u16..=599, 100u16..=599, any::<bool>(), 0usize..3).prop_map(
-            |(form, a, b, excludes, spaces)| {
-                let (a, b) = (a.min(b), a.max(b));
-                let (text, matches): (String, fn(u16, u16, u16) -> bool) = match form {
-                    0 => (a.to_string(), |s, a, _| s == a),
-                    1 => (format!("{a}-{b}"), |s, a, b| s >= a && s <= b),
-                    2 => (format!("{}xx", a / 100), |s, a, _| s / 100 == a / 100),
-                    3 => (format!(">={a}"), |s, a, _| s >= a),
-                    4 => (format!(">{a}"), |s, a, _| s > a),
-                    5 => (format!("<={a}"), |s, a, _| s <= a),
-                    _ => (format!("<{a}"), |s, a, _| s < a),
-                };
-                let space = " ".repeat(spaces);
-                let text =
-                    if excludes { format!("{space}!{space}{text}") } else { format!("{space}{text}{space}") };
-                Term { text, excludes, matches, a, b }
-            },
-        )
+        (0usize..7, 100u16..=599, 100u16..=599, any::<bool>(), 0usize..3).prop_map(|(form, a, b, excludes, spaces)| {
+            let (a, b) = (a.min(b), a.max(b));
+            let (text, matches): (String, fn(u16, u16, u16) -> bool) = match form {
+                0 => (a.to_string(), |s, a, _| s == a),
+                1 => (format!("{a}-{b}"), |s, a, b| s >= a && s <= b),
+                2 => (format!("{}xx", a / 100), |s, a, _| s / 100 == a / 100),
+                3 => (format!(">={a}"), |s, a, _| s >= a),
+                4 => (format!(">{a}"), |s, a, _| s > a),
+                5 => (format!("<={a}"), |s, a, _| s <= a),
+                _ => (format!("<{a}"), |s, a, _| s < a),
+            };
+            let space = " ".repeat(spaces);
+            let text = if excludes { format!("{space}!{space}{text}") } else { format!("{space}{text}{space}") };
+            Term { text, excludes, matches, a, b }
+        })
     }
 
     proptest! {

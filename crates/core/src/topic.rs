@@ -65,11 +65,7 @@ impl TopicPattern {
 
     /// Whether the pattern selects the name. Letters match in the case in which they are written.
     ///
-<<<<<<< HEAD
-    /// Takes time proportional to the segments of both at most, whatever the pattern.
-=======
     /// Looks at no more pairs of segments than the two have, whatever the pattern.
->>>>>>> leaf
     pub fn matches(&self, name: &TopicName) -> bool {
         let pattern: Vec<&str> = self.0.split('.').collect();
         let name: Vec<&str> = name.0.split('.').collect();
@@ -206,8 +202,7 @@ mod tests {
         for text in [".", "..", ".a", "a.", "a..b"] {
             assert_eq!(TopicName::new(text), Err(TopicError::EmptySegment { text: text.to_owned() }));
         }
-        for (text, found) in [("a b", ' '), ("a/b", '/'), ("ä", 'ä'), ("a.*", '*'), ("a\n", '\n'), ("#", '#')]
-        {
+        for (text, found) in [("a b", ' '), ("a/b", '/'), ("ä", 'ä'), ("a.*", '*'), ("a\n", '\n'), ("#", '#')] {
             assert_eq!(TopicName::new(text), Err(TopicError::BadCharacter { text: text.to_owned(), found }));
         }
         assert_eq!(TopicName::new("Order_2.line-1").unwrap().to_string(), "Order_2.line-1");
@@ -237,9 +232,9 @@ mod tests {
         match pattern.split_first() {
             None => name.is_empty(),
             Some((&"**", rest)) => (0..=name.len()).any(|taken| by_definition(rest, &name[taken..])),
-            Some((segment, rest)) => name.split_first().is_some_and(|(first, others)| {
-                (*segment == "*" || segment == first) && by_definition(rest, others)
-            }),
+            Some((segment, rest)) => name
+                .split_first()
+                .is_some_and(|(first, others)| (*segment == "*" || segment == first) && by_definition(rest, others)),
         }
     }
 

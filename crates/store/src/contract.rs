@@ -8,9 +8,9 @@ use postrider_core::id::{CommandId, ConnectionId, EventId, ProjectId, QueueId, S
 use postrider_core::topic::TopicName;
 use postrider_core::{Wait, delivery::Delivery};
 
+use crate::StoreError;
 use crate::read::StoreRead;
 use crate::records::*;
-use crate::StoreError;
 
 #[async_trait]
 pub trait Store: StoreRead {
@@ -34,17 +34,32 @@ pub trait Store: StoreRead {
     async fn close_worker(&self, worker_id: WorkerId) -> Result<(), StoreError>;
 
     /// Takes up to `queues_max` queues that have something waiting and no living owner, each under a new token.
-    async fn take_queues(&self, worker_id: WorkerId, now: Timestamp, queues_max: u32) -> Result<Vec<TakenQueue>, StoreError>;
+    async fn take_queues(
+        &self,
+        worker_id: WorkerId,
+        now: Timestamp,
+        queues_max: u32,
+    ) -> Result<Vec<TakenQueue>, StoreError>;
 
     /// Takes these queues where they have no living owner, whether or not anything waits; the others are left out of the answer.
-    async fn take_named_queues(&self, worker_id: WorkerId, now: Timestamp, queues: Vec<QueueId>) -> Result<Vec<TakenQueue>, StoreError>;
+    async fn take_named_queues(
+        &self,
+        worker_id: WorkerId,
+        now: Timestamp,
+        queues: Vec<QueueId>,
+    ) -> Result<Vec<TakenQueue>, StoreError>;
 
     async fn release_queue(&self, lease: QueueLease) -> Result<(), StoreError>;
 
     // The owner's window.
 
     /// Deliveries of an ordered queue behind `after`, in order, due or not.
-    async fn load(&self, lease: QueueLease, after: Option<Position>, limit: WindowLimit) -> Result<Vec<Loaded>, StoreError>;
+    async fn load(
+        &self,
+        lease: QueueLease,
+        after: Option<Position>,
+        limit: WindowLimit,
+    ) -> Result<Vec<Loaded>, StoreError>;
 
     /// Takes due deliveries of an unordered queue: `Progress::begun` is committed before anything is sent (D04). Fresh ones (no attempt
     /// yet) go before old retries, then by due time.
@@ -98,7 +113,8 @@ pub trait Store: StoreRead {
     async fn create_topic(&self, topic: Topic) -> Result<(), StoreError>;
     async fn delete_topic(&self, project_id: ProjectId, name: &TopicName) -> Result<(), StoreError>;
     /// `NotFound` when the topic does not exist.
-    async fn publish(&self, project_id: ProjectId, message: TopicMessageDraft, body: NewBody) -> Result<(), StoreError>;
+    async fn publish(&self, project_id: ProjectId, message: TopicMessageDraft, body: NewBody)
+    -> Result<(), StoreError>;
     async fn create_subscription(&self, subscription: PullSubscription) -> Result<(), StoreError>;
     async fn delete_subscription(&self, id: SubscriptionId) -> Result<(), StoreError>;
     /// Gives out messages that are neither acknowledged nor given out within `redeliver_after`, oldest first.

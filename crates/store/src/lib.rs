@@ -11,5 +11,7 @@ mod records;
 
 pub use contract::Store;
 pub use error::StoreError;
-pub use read::{Counts, DeadLetterFilter, DeliveryFilter, LOG_RETENTION, PAGE_ROWS_MAX, Page, PageRequest, QueueSummary, StoreRead};
+pub use read::{
+    Counts, DeadLetterFilter, DeliveryFilter, LOG_RETENTION, PAGE_ROWS_MAX, Page, PageRequest, QueueSummary, StoreRead,
+};
 pub use records::*;

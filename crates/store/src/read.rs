@@ -47,7 +47,11 @@ pub trait StoreRead: Send + Sync {
         rows_max: u32,
     ) -> Result<Vec<Delivery>, StoreError>;
     /// When the oldest dead letter arrived that the filter lets through.
-    async fn oldest_dead_letter(&self, queue_id: QueueId, filter: DeadLetterFilter) -> Result<Option<Timestamp>, StoreError>;
+    async fn oldest_dead_letter(
+        &self,
+        queue_id: QueueId,
+        filter: DeadLetterFilter,
+    ) -> Result<Option<Timestamp>, StoreError>;
 
     async fn topic(&self, project_id: ProjectId, name: &TopicName) -> Result<Option<Topic>, StoreError>;
     async fn topics(&self, project_id: ProjectId, page: PageRequest) -> Result<Page<Topic>, StoreError>;

@@ -3,7 +3,9 @@
 use bytes::Bytes;
 use postrider_core::attempt::Attempt;
 use postrider_core::delivery::{Delivery, EventRef, Origin, Position, Progress};
-use postrider_core::id::{BodyId, Cid, CommandId, ConnectionId, DeliveryId, EventId, ProjectId, QueueId, SubscriptionId, TopicId, WorkerId};
+use postrider_core::id::{
+    BodyId, Cid, CommandId, ConnectionId, DeliveryId, EventId, ProjectId, QueueId, SubscriptionId, TopicId, WorkerId,
+};
 use postrider_core::message::{HeaderList, RequestHead};
 use postrider_core::schedule::Ladder;
 use postrider_core::topic::TopicName;

@@ -12,10 +12,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("postrider-engine", &["postrider-core", "postrider-store", "postrider-wire"]),
     ("postrider-web", &["postrider-core", "postrider-store", "postrider-wire", "postrider-engine"]),
     ("postrider-sim", &["postrider-core", "postrider-store", "postrider-wire", "postrider-engine"]),
-    (
-        "postrider",
-        &["postrider-core", "postrider-store", "postrider-wire", "postrider-engine", "postrider-web"],
-    ),
+    ("postrider", &["postrider-core", "postrider-store", "postrider-wire", "postrider-engine", "postrider-web"]),
     ("xtask", &[]),
 ];
 

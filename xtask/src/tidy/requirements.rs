@@ -10,8 +10,7 @@ const CODE: &[&str] = &[".rs", ".py", ".js", ".mjs", ".ts"];
 const OPENINGS: &[&str] = &["fn ", "def test_", "test('", "test(\"", "it('", "it(\""];
 
 pub fn named_ones_exist(sources: &[Source]) -> Vec<Finding> {
-    const REASON: &str =
-        "a test that claims to prove what nobody asked for hides that something else is unproved";
+    const REASON: &str = "a test that claims to prove what nobody asked for hides that something else is unproved";
     let known: BTreeSet<String> = sources
         .iter()
         .filter(|source| source.path == PAGE)

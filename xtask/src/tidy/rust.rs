@@ -4,8 +4,7 @@ use super::{Finding, Source};
 
 /// Every module says what it does before it does it.
 pub fn module_doc(source: &Source) -> Vec<Finding> {
-    const REASON: &str =
-        "a module that cannot say in a sentence what it does, and must not know, is no module";
+    const REASON: &str = "a module that cannot say in a sentence what it does, and must not know, is no module";
     if !source.is_rust() || source.text.lines().find(|line| !line.is_empty()).is_some_and(is_module_doc) {
         return Vec::new();
     }
@@ -148,7 +147,8 @@ mod tests {
 
     #[test]
     fn a_select_without_bias_is_found() {
-        let text = "tokio::select! {\n    // in order\n    biased;\n}\n//! a select! { in words\nselect! {\n    a => {}\n}\n";
+        let text =
+            "tokio::select! {\n    // in order\n    biased;\n}\n//! a select! { in words\nselect! {\n    a => {}\n}\n";
         assert_eq!(lines(&select_is_biased(&source("crates/a/src/a.rs", text))), [6]);
         assert!(select_is_biased(&source("crates/a/tests/a.rs", text)).is_empty());
     }

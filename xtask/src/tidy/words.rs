@@ -35,9 +35,8 @@ pub fn forbidden(source: &Source) -> Vec<Finding> {
 
 /// Whether `word` begins at a boundary somewhere: the middle of a longer path or word is not it.
 fn contains(line: &str, word: &str) -> bool {
-    line.match_indices(word).any(|(at, _)| {
-        !line[..at].ends_with(|before: char| before.is_ascii_alphanumeric() || "._-}/".contains(before))
-    })
+    line.match_indices(word)
+        .any(|(at, _)| !line[..at].ends_with(|before: char| before.is_ascii_alphanumeric() || "._-}/".contains(before)))
 }
 
 /// Lock files and pins name packages, never the server that they came from.
@@ -48,8 +47,7 @@ pub fn registry_hosts(source: &Source) -> Vec<Finding> {
     if !is_pin {
         return Vec::new();
     }
-    let names_host =
-        |line: &str| line.contains("\"resolved\"") || line.contains("-url") || line.contains("registry=");
+    let names_host = |line: &str| line.contains("\"resolved\"") || line.contains("-url") || line.contains("registry=");
     source
         .text
         .lines()
@@ -66,8 +64,7 @@ mod tests {
 
     #[test]
     fn machine_paths_are_found_and_longer_paths_are_not() {
-        let text =
-            format!("see {}a\ncargo {}\n", FORBIDDEN[0].0, "target/work/x and /frame/work/x and network/");
+        let text = format!("see {}a\ncargo {}\n", FORBIDDEN[0].0, "target/work/x and /frame/work/x and network/");
         assert_eq!(lines(&forbidden(&source("a.md", &text))), [1]);
         let quoted = format!("open(\"{}x\")\n", FORBIDDEN[1].0);
         assert_eq!(lines(&forbidden(&source("a.py", &quoted))), [1]);

@@ -11,7 +11,14 @@ use crate::schedule::{Backoff, Ladder, Schedule};
 use crate::verdict::{Again, Failed, Verdict};
 use crate::{Failure, Reply, Timestamp, Wait};
 
-pub(super) fn ended(verdict: &Verdict, reply: &Reply, direct: bool, at: Snapshot<'_>, now: Timestamp, roll: Roll) -> Decision {
+pub(super) fn ended(
+    verdict: &Verdict,
+    reply: &Reply,
+    direct: bool,
+    at: Snapshot<'_>,
+    now: Timestamp,
+    roll: Roll,
+) -> Decision {
     let mut progress = at.progress.clone();
     progress.interruptions = 0;
     let failed = match verdict {
@@ -21,7 +28,9 @@ pub(super) fn ended(verdict: &Verdict, reply: &Reply, direct: bool, at: Snapshot
     progress.failure = Some(failed.failure);
     progress.error = Some(failed.error.clone());
     match (at.ladder, &at.policy.schedule) {
-        (Some(ladder), _) | (None, Schedule::Ladder(ladder)) => ladder_failed(progress, failed, reply, ladder, at, now, roll),
+        (Some(ladder), _) | (None, Schedule::Ladder(ladder)) => {
+            ladder_failed(progress, failed, reply, ladder, at, now, roll)
+        }
         (None, Schedule::Backoff(backoff)) if direct => direct_call_failed(progress, failed, backoff, at, now),
         (None, Schedule::Backoff(backoff)) => round_attempt_failed(progress, failed, backoff, at, now),
     }
@@ -48,7 +57,13 @@ fn delivered(mut progress: Progress, now: Timestamp) -> Decision {
 }
 
 /// The one call of Z10: a failure is queued when retries are set; if not, it goes to the DLQ or back to the caller.
-fn direct_call_failed(progress: Progress, failed: &Failed, backoff: &Backoff, at: Snapshot<'_>, now: Timestamp) -> Decision {
+fn direct_call_failed(
+    progress: Progress,
+    failed: &Failed,
+    backoff: &Backoff,
+    at: Snapshot<'_>,
+    now: Timestamp,
+) -> Decision {
     // D25: sending it again would get the same answer, so the caller gets it now.
     if failed.again == Again::Pointless {
         return Decision::stay(ended_as(progress, Status::Failed, now));
@@ -61,7 +76,13 @@ fn direct_call_failed(progress: Progress, failed: &Failed, backoff: &Backoff, at
 }
 
 /// Z15: a round tries every failure again, without Retry-After; what cannot be helped ends the round at once.
-fn round_attempt_failed(progress: Progress, failed: &Failed, backoff: &Backoff, at: Snapshot<'_>, now: Timestamp) -> Decision {
+fn round_attempt_failed(
+    progress: Progress,
+    failed: &Failed,
+    backoff: &Backoff,
+    at: Snapshot<'_>,
+    now: Timestamp,
+) -> Decision {
     match backoff.wait_before_retry(progress.round_attempts, progress.round_waited) {
         Some(wait) if failed.again == Again::Worthwhile => Decision::stay(retried_after(progress, wait, now)),
         _ => round_failed(progress, at, now),
@@ -97,7 +118,8 @@ fn ladder_failed(
         };
         return Decision::stay(end);
     }
-    let helps = failed.again == Again::Worthwhile && failed.status.is_none_or(|status| at.policy.retryable_statuses.contains(status));
+    let helps = failed.again == Again::Worthwhile
+        && failed.status.is_none_or(|status| at.policy.retryable_statuses.contains(status));
     let allowed = progress.allowed_attempts.unwrap_or_else(|| ladder.max_attempts());
     let rung = if helps { ladder.wait_after_attempt_of(progress.round_attempts, allowed, roll) } else { None };
     let Some(rung) = rung else {

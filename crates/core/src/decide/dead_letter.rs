@@ -18,7 +18,11 @@ pub enum DeadLetterStep {
     StayBecause(String),
     Apply(Decision),
     /// Its content is published on the topic and `Decision` is written, in one transaction (Z22).
-    Forward { topic: TopicName, keep_header: bool, decision: Decision },
+    Forward {
+        topic: TopicName,
+        keep_header: bool,
+        decision: Decision,
+    },
 }
 
 /// When the action would be taken; `None`: never under these settings.
@@ -27,7 +31,9 @@ pub fn dead_letter_due_at(progress: &Progress, policy: &DlqPolicy) -> Option<Tim
     let applies = match &policy.action {
         DlqAction::Keep => false,
         // D26: what has expired would only expire again.
-        DlqAction::Retry { retries_max } => progress.dlq_retries < *retries_max && progress.failure != Some(Failure::Expired),
+        DlqAction::Retry { retries_max } => {
+            progress.dlq_retries < *retries_max && progress.failure != Some(Failure::Expired)
+        }
         DlqAction::Forward { .. } | DlqAction::Discard => true,
     };
     applies.then_some(dead_at + policy.every)

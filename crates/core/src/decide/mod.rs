@@ -69,7 +69,9 @@ impl Decision {
 /// `Refused` only for an event `ByHand` that the delivery's status does not allow; all else is always decided.
 pub fn decide(event: Event<'_>, snapshot: Snapshot<'_>, now: Timestamp, roll: Roll) -> Result<Decision, Refused> {
     match event {
-        Event::AttemptEnded { verdict, reply, direct } => Ok(after_attempt::ended(verdict, reply, direct, snapshot, now, roll)),
+        Event::AttemptEnded { verdict, reply, direct } => {
+            Ok(after_attempt::ended(verdict, reply, direct, snapshot, now, roll))
+        }
         Event::Interrupted => Ok(after_attempt::interrupted(snapshot, now)),
         Event::Expired => Ok(before_attempt::expired(snapshot, now)),
         Event::ByHand(act) => by_hand::by_hand(act, snapshot, now),

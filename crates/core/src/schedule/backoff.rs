@@ -33,12 +33,7 @@ impl Backoff {
     ///
     /// Refuses, naming the field: `max_retries` over 1000, `retry_backoff_multiplier` outside 0..=100, `retry_sleep_time` and
     /// `retry_backoff_threshold` outside 0..=86 400, and whatever is not a finite number.
-    pub fn new(
-        max_retries: u32,
-        first_wait_s: f64,
-        multiplier: f64,
-        total_s: f64,
-    ) -> Result<Self, SettingError> {
+    pub fn new(max_retries: u32, first_wait_s: f64, multiplier: f64, total_s: f64) -> Result<Self, SettingError> {
         if max_retries > Self::MAX_RETRIES_MAX {
             let allowed = format!("a whole number from 0 to {}", Self::MAX_RETRIES_MAX);
             return Err(SettingError::new("max_retries", max_retries, allowed));
@@ -118,12 +113,7 @@ impl Backoff {
 /// The seed's defaults: no retries, 2 s, times 2, 60 s in total (Z02, Z03).
 impl Default for Backoff {
     fn default() -> Self {
-        Backoff {
-            max_retries: 0,
-            first_wait: Wait::from_secs(2),
-            multiplier: 2.0,
-            total: Wait::from_secs(60),
-        }
+        Backoff { max_retries: 0, first_wait: Wait::from_secs(2), multiplier: 2.0, total: Wait::from_secs(60) }
     }
 }
 
@@ -205,10 +195,7 @@ mod tests {
     #[test]
     fn z03_settings_out_of_range_are_refused_by_name() {
         let cases = [
-            (
-                Backoff::new(1001, 2.0, 2.0, 60.0),
-                "`max_retries` is `1001`: allowed is a whole number from 0 to 1000",
-            ),
+            (Backoff::new(1001, 2.0, 2.0, 60.0), "`max_retries` is `1001`: allowed is a whole number from 0 to 1000"),
             (
                 Backoff::new(1, -1.0, 2.0, 60.0),
                 "`retry_sleep_time` is `-1`: allowed is a number of seconds from 0 to 86400",

@@ -47,11 +47,7 @@ impl Ladder {
         }
         if delays.is_empty() || delays.len() > Self::DELAYS_MAX {
             let given = format!("{} entries", delays.len());
-            return Err(SettingError::new(
-                "retry_delays",
-                given,
-                format!("1 to {} entries", Self::DELAYS_MAX),
-            ));
+            return Err(SettingError::new("retry_delays", given, format!("1 to {} entries", Self::DELAYS_MAX)));
         }
         for (at, delay) in delays.iter().enumerate() {
             if !(Self::DELAY_MIN..=Self::DELAY_MAX).contains(delay) {
@@ -68,11 +64,7 @@ impl Ladder {
 
     /// The ladder of outgoing webhooks: 7 attempts over about 31 h 21 min.
     pub fn webhook() -> Self {
-        Self::preset(
-            7,
-            &[MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 6 * HOUR, 24 * HOUR],
-            Jitter::HalfToOneAndAHalf,
-        )
+        Self::preset(7, &[MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 6 * HOUR, 24 * HOUR], Jitter::HalfToOneAndAHalf)
     }
 
     /// The ladder of forwards of incoming webhooks: 5 attempts over about 1 h 21 min. Its last step, the 6 h that "both default ladders share",
@@ -192,10 +184,7 @@ mod tests {
     #[test]
     fn r03_presets_pass_their_own_checks() {
         for ladder in [Ladder::webhook(), Ladder::forward(), Ladder::patient()] {
-            assert_eq!(
-                Ladder::new(ladder.max_attempts(), ladder.delays().to_vec(), ladder.jitter()),
-                Ok(ladder)
-            );
+            assert_eq!(Ladder::new(ladder.max_attempts(), ladder.delays().to_vec(), ladder.jitter()), Ok(ladder));
         }
     }
 
@@ -236,8 +225,7 @@ mod tests {
     #[test]
     fn r11_three_more_attempts_go_on_from_the_rung_reached() {
         let ladder = Ladder::webhook();
-        let wait =
-            |attempt| ladder.wait_after_attempt_of(attempt, 5, Roll::MIDDLE).map(|w| w.as_millis() / 60_000);
+        let wait = |attempt| ladder.wait_after_attempt_of(attempt, 5, Roll::MIDDLE).map(|w| w.as_millis() / 60_000);
         // Two attempts had been made; the third, sent at once, is followed by the third rung.
         assert_eq!([wait(3), wait(4), wait(5)], [Some(15), Some(60), None]);
         let past_the_end = ladder.wait_after_attempt_of(8, 10, Roll::MIDDLE);
@@ -264,10 +252,7 @@ mod tests {
                 Ladder::new(21, vec![second], Jitter::None),
                 "`max_attempts` is `21`: allowed is a whole number from 1 to 20",
             ),
-            (
-                Ladder::new(1, vec![], Jitter::None),
-                "`retry_delays` is `0 entries`: allowed is 1 to 32 entries",
-            ),
+            (Ladder::new(1, vec![], Jitter::None), "`retry_delays` is `0 entries`: allowed is 1 to 32 entries"),
             (
                 Ladder::new(1, vec![second; 33], Jitter::None),
                 "`retry_delays` is `33 entries`: allowed is 1 to 32 entries",
