@@ -1,0 +1,41 @@
+//! The engine's own limits, each with its name (law 5). Limits of one connection are in its policy.
+
+use postrider_core::Wait;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineOptions {
+    /// `POSTRIDER_LEASE_SECONDS`: a worker's lease; renewed every third of it (D05).
+    pub lease: Wait,
+    /// Deliveries of one queue in memory at most.
+    pub window_deliveries_max: u32,
+    /// Their bodies in memory at most, for one queue; one delivery is always let in.
+    pub window_bytes_max: u64,
+    /// Requests of one intake batch at most.
+    pub intake_batch_max: usize,
+    /// Decisions of one settling batch at most.
+    pub settle_batch_max: usize,
+    /// Requests that wait for storing at most; then intake refuses.
+    pub intake_waiting_max: usize,
+    /// Finished direct calls that wait to enter the log at most; then the call waits (D12).
+    pub call_log_waiting_max: usize,
+    /// `body_bytes_max` (D07).
+    pub body_bytes_max: u64,
+    /// How long the log keeps what has ended (V07).
+    pub log_retention: Wait,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        EngineOptions {
+            lease: Wait::from_secs(15),
+            window_deliveries_max: 64,
+            window_bytes_max: 4 << 20,
+            intake_batch_max: 256,
+            settle_batch_max: 256,
+            intake_waiting_max: 16_384,
+            call_log_waiting_max: 16_384,
+            body_bytes_max: 8 << 20,
+            log_retention: Wait::from_secs(30 * 24 * 3600),
+        }
+    }
+}
