@@ -28,7 +28,6 @@ impl Lab {
 /// `cargo xtask peers`: installs the lab and prints the variables in a form that a shell reads.
 pub fn run() -> Result<(), String> {
     let lab = install()?;
-    install::java()?;
     for (name, folder) in lab.variables() {
         println!("export {name}='{}'", folder.display());
     }
@@ -60,6 +59,8 @@ pub fn install() -> Result<Lab, String> {
         npm.current_dir(&lab.node).args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]);
         process::run(&mut npm)
     })?;
+    // WireMock runs on it.
+    install::java()?;
     Ok(lab)
 }
 

@@ -5,11 +5,11 @@
 use std::process::Command;
 use std::time::Duration;
 
+use crate::peers;
 use crate::process::{self, Stream};
 use crate::steps::{Outcome, Steps};
 use crate::tally::Tally;
 use crate::workspace::{cargo, root};
-use crate::{install, peers};
 
 pub fn run(args: &[String]) -> Result<(), String> {
     let mut steps = Steps::default();
@@ -49,7 +49,6 @@ pub fn run(args: &[String]) -> Result<(), String> {
 }
 
 fn peer_tests(lab: &peers::Lab, tally: &mut Tally) -> Result<Outcome, String> {
-    install::java()?;
     let mut pytest = Command::new(lab.python());
     pytest.current_dir(root()).args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/peers"]);
     pytest.env("PYTHONDONTWRITEBYTECODE", "1").envs(lab.variables());
