@@ -4,12 +4,12 @@
 //! `POSTRIDER_KILL_ROUNDS` sets how many kills (default 20), `POSTRIDER_KILL_SEED` replays the moments.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test of real processes in real time")]
 
-mod kill_nine_parts;
+mod harness;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use kill_nine_parts::{Api, Receiver, Server, pseudo_random};
+use harness::{Api, Receiver, Server, pseudo_random};
 
 /// How far a FIFO queue may run ahead of its settlements, and the one under way (D03).
 const IN_FLIGHT_FIFO_MAX: usize = 17;

@@ -1,10 +1,13 @@
-//! The parts of the kill -9 test: the server as a process, a client, and a receiver that remembers.
+//! What tests of the real binary stand on: the server as a process, a client, a receiver that remembers, and peers from the lab.
+#![allow(dead_code, unused_imports, reason = "each test uses its own part of the harness")]
 
 mod api;
+mod peer;
 mod receiver;
 mod server;
 
 pub use api::Api;
+pub use peer::Peer;
 pub use receiver::Receiver;
 pub use server::Server;
 
