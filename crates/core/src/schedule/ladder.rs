@@ -112,6 +112,18 @@ impl Ladder {
         Some(self.jittered(self.delay_at(rung), roll))
     }
 
+    /// The shortest and the longest that the wait after the `attempt`-th attempt (from 1) can be; `None` when it was the last one.
+    pub fn wait_bounds_after_attempt(&self, attempt: u32) -> Option<(Wait, Wait)> {
+        let rung = attempt.checked_sub(1).filter(|_| attempt < self.max_attempts)?;
+        let delay_ms = self.delay_at(rung).as_millis();
+        Some(match self.jitter {
+            Jitter::None => (Wait::from_millis(delay_ms), Wait::from_millis(delay_ms)),
+            Jitter::HalfToOneAndAHalf => {
+                (Wait::from_millis(delay_ms.div_ceil(2)), Wait::from_millis((delay_ms * 3).div_ceil(2)))
+            }
+        })
+    }
+
     /// The longest that the ladder can take, for checking it against an age cap: one wait for every attempt (one more than is
     /// ever waited, so that the cap has room for the attempts themselves), each at the top of its jitter.
     pub fn longest_total(&self) -> Wait {
@@ -294,6 +306,8 @@ mod tests {
                     Jitter::HalfToOneAndAHalf => (nominal / 2, nominal * 3 / 2 + 1),
                 };
                 prop_assert!((low..=high).contains(&wait.as_millis()));
+                let (shortest, longest) = ladder.wait_bounds_after_attempt(at as u32 + 1).unwrap();
+                prop_assert!((shortest..=longest).contains(wait));
             }
         }
 

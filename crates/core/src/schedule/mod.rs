@@ -4,11 +4,13 @@
 
 pub mod backoff;
 pub mod ladder;
+pub mod preview;
 
 use serde::{Deserialize, Serialize};
 
 pub use backoff::Backoff;
 pub use ladder::{Jitter, Ladder};
+pub use preview::{PlannedAttempt, schedule_preview};
 
 /// The waits of one delivery policy. Written as `{"backoff": {…}}` or `{"ladder": {…}}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -25,3 +25,6 @@ pub fn keys_of(kind: ConnectionKind) -> impl Iterator<Item = &'static KeyDoc> {
     };
     own.iter().chain(DELIVERY_KEYS)
 }
+
+#[cfg(test)]
+mod tests;
