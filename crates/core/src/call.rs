@@ -54,3 +54,6 @@ fn is_retried_in_a_call(failed: &Failed) -> bool {
         || failed.status == Some(429);
     kind && failed.again == Again::Worthwhile
 }
+
+#[cfg(test)]
+mod tests;

@@ -58,6 +58,15 @@ impl RetryAfterRule {
     /// `WEBHOOK_RETRY_AFTER_MAX_SECONDS` where it is not set: six hours (R08).
     pub const DEFAULT_MAX: Wait = Wait::from_secs(21_600);
 
+    /// The rule for a ladder, which is never parked without limit: a delivery keeps its ladder when its connection goes over to rounds.
+    #[must_use]
+    pub fn on_a_ladder(self) -> Self {
+        match self {
+            RetryAfterRule::Replaces => RetryAfterRule::LaterOnly { max: Self::DEFAULT_MAX },
+            RetryAfterRule::Ignored | RetryAfterRule::LaterOnly { .. } => self,
+        }
+    }
+
     /// The wait to make, given the schedule's own (jittered) wait and what [`honoured`] made of the header.
     pub fn wait_with(self, own: Wait, asked: Option<Wait>) -> Wait {
         match (self, asked) {

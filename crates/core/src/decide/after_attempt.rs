@@ -92,7 +92,7 @@ fn round_attempt_failed(
 /// Z16: to the DLQ, or back to the head for the next round, 8 s later.
 fn round_failed(mut progress: Progress, at: Snapshot<'_>, now: Timestamp) -> Decision {
     progress.rounds = progress.rounds.saturating_add(1);
-    if at.policy.dlq.use_dlq || at.ladder.is_some() {
+    if at.policy.dlq.use_dlq || at.ladder_in_force().is_some() {
         return Decision::stay(dead(progress, now));
     }
     progress.round_attempts = 0;
@@ -110,6 +110,7 @@ fn ladder_failed(
     now: Timestamp,
     roll: Roll,
 ) -> Decision {
+    // V03: an address that no longer exists is not tried again, whatever the list of statuses says.
     let switch_off = failed.status == Some(410) && at.policy.switch_off.on_gone;
     if failed.again == Again::Refused {
         let end = match at.policy.refusals_end_in {
@@ -119,6 +120,7 @@ fn ladder_failed(
         return Decision::stay(end);
     }
     let helps = failed.again == Again::Worthwhile
+        && !switch_off
         && failed.status.is_none_or(|status| at.policy.retryable_statuses.contains(status));
     let allowed = progress.allowed_attempts.unwrap_or_else(|| ladder.max_attempts());
     let rung = if helps { ladder.wait_after_attempt_of(progress.round_attempts, allowed, roll) } else { None };
@@ -127,7 +129,12 @@ fn ladder_failed(
         return Decision { switch_off, ..Decision::stay(dead(progress, now)) };
     };
     let asked = reply.answer().and_then(|answer| {
-        retry_after::honoured(at.policy.retry_after, answer.status, answer.headers.get("retry-after"), now)
+        retry_after::honoured(
+            at.policy.retry_after.on_a_ladder(),
+            answer.status,
+            answer.headers.get("retry-after"),
+            now,
+        )
     });
     let wait = asked.map_or(rung, |asked| asked.max(rung));
     Decision::stay(waiting(progress, now + wait))
@@ -153,6 +160,7 @@ pub(super) fn dead(mut progress: Progress, now: Timestamp) -> Progress {
 
 pub(super) fn ended_as(mut progress: Progress, status: Status, now: Timestamp) -> Progress {
     progress.status = status;
+    progress.dlq_note = None;
     progress.ended_at = Some(now);
     progress
 }

@@ -85,7 +85,7 @@ fn retry(at: Snapshot<'_>, now: Timestamp) -> Result<Decision, Refused> {
     needs(progress, "DLQ or FAILED", |s| matches!(s, Status::Dlq | Status::Failed))?;
     // D26: expiry and age cap restart with a retry by hand.
     let mut next = Progress { age_from: now, ..fresh_round(progress.clone(), now) };
-    if at.ladder.is_some() {
+    if at.ladder_in_force().is_some() {
         // R11: the later waits go on from the rung that was reached.
         next.round_attempts = progress.round_attempts;
         next.allowed_attempts = Some(progress.round_attempts.saturating_add(ATTEMPTS_PER_RETRY));

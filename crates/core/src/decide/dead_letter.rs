@@ -46,7 +46,8 @@ pub fn dead_letter_step(progress: &Progress, policy: &DlqPolicy, now: Timestamp)
     match &policy.action {
         DlqAction::Keep => DeadLetterStep::Stay,
         DlqAction::Retry { .. } => {
-            let mut next = fresh_round(progress.clone(), now);
+            // A ladder begins anew, so what a retry by hand allowed it does not count any more.
+            let mut next = Progress { allowed_attempts: None, ..fresh_round(progress.clone(), now) };
             next.dlq_retries = next.dlq_retries.saturating_add(1);
             DeadLetterStep::Apply(Decision { progress: next, to_tail: true, switch_off: false })
         }

@@ -15,7 +15,7 @@ pub use dead_letter::{DeadLetterStep, dead_letter_due_at, dead_letter_step};
 use crate::delivery::Progress;
 use crate::policy::DeliveryPolicy;
 use crate::roll::Roll;
-use crate::schedule::Ladder;
+use crate::schedule::{Ladder, Schedule};
 use crate::verdict::Verdict;
 use crate::{Reply, Timestamp};
 
@@ -27,6 +27,16 @@ pub struct Snapshot<'a> {
     pub policy: &'a DeliveryPolicy,
     /// The delivery's own copy (D21).
     pub ladder: Option<&'a Ladder>,
+}
+
+impl<'a> Snapshot<'a> {
+    /// The ladder that the delivery climbs: its own copy, or the policy's if it was accepted without one; `None`: it goes in rounds.
+    fn ladder_in_force(&self) -> Option<&'a Ladder> {
+        match (self.ladder, &self.policy.schedule) {
+            (Some(ladder), _) | (None, Schedule::Ladder(ladder)) => Some(ladder),
+            (None, Schedule::Backoff(_)) => None,
+        }
+    }
 }
 
 /// What happened.
@@ -77,3 +87,6 @@ pub fn decide(event: Event<'_>, snapshot: Snapshot<'_>, now: Timestamp, roll: Ro
         Event::ByHand(act) => by_hand::by_hand(act, snapshot, now),
     }
 }
+
+#[cfg(test)]
+mod tests;
