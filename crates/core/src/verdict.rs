@@ -85,6 +85,7 @@ mod tests {
             (NoAnswerKind::Timeout, Failure::Timeout, Again::Worthwhile),
             (NoAnswerKind::Unreachable, Failure::Unreachable, Again::Worthwhile),
             (NoAnswerKind::NotAllowed, Failure::NotAllowed, Again::Refused),
+            (NoAnswerKind::Unsendable, Failure::Error, Again::Worthwhile),
             (NoAnswerKind::Internal, Failure::Error, Again::Worthwhile),
         ] {
             let Verdict::Failed(failed) = over_http(&Reply::unanswered(kind, "why")) else { panic!("{kind:?}") };

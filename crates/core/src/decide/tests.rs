@@ -51,9 +51,15 @@ impl Run {
         decision
     }
 
+    /// Only what waits is attempted.
+    fn begin(&mut self) {
+        assert_eq!(self.progress.status, Status::Pending);
+        self.progress = self.progress.clone().begun(self.now);
+    }
+
     /// An attempt that begins and ends now.
     fn attempt_with(&mut self, verdict: &Verdict, reply: &Reply, direct: bool, roll: Roll) -> Decision {
-        self.progress = self.progress.clone().begun(self.now);
+        self.begin();
         self.apply(Event::AttemptEnded { verdict, reply, direct }, roll)
     }
 
@@ -67,7 +73,7 @@ impl Run {
     }
 
     fn interrupt(&mut self) -> Decision {
-        self.progress = self.progress.clone().begun(self.now);
+        self.begin();
         self.apply(Event::Interrupted, Roll::MIDDLE)
     }
 
