@@ -1,6 +1,7 @@
 //! A connection's `host`: scheme, host and port, and nothing else. It must not know whether the address may be dialled.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+// From `core`, which has the address types and no sockets.
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 /// The longest host name of DNS.
 const NAME_BYTES_MAX: usize = 253;
