@@ -1,1 +1,15 @@
+//! The HTTP API: its own accept loop, authentication, problems, and one file per resource under `api`.
+//!
+//! It turns requests into calls of the engine and answers into JSON. It must not know of SQL, of policies or of the wire to remote systems.
 #![forbid(unsafe_code)]
+
+pub mod api;
+pub mod auth;
+pub mod problem;
+mod read;
+pub mod server;
+
+pub use api::{ApiOptions, AppState, router};
+pub use auth::{AdminKey, KeyError, ensure_admin_key};
+pub use problem::{FieldError, Problem};
+pub use server::{BindError, Server, ServerLimits};

@@ -1,0 +1,242 @@
+//! `/projects/{project}/connections`: the keys as people write them, plus what we know about the connection.
+
+use std::collections::BTreeMap;
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use postrider_core::connection::{Connection, ConnectionKind, check_name};
+use postrider_core::id::ProjectId;
+use postrider_engine::NewConnection;
+use postrider_store::QueueSummary;
+use serde_json::{Map, Value, json};
+
+use super::{AppState, Input, connection_ref, json_response, list_response, ok};
+use crate::problem::{FieldError, Problem};
+use crate::read::{Fields, KINDS, Query, Segments};
+
+/// Members of our answers that say nothing new when they come back in a request.
+const OURS: [&str; 5] = ["id", "state", "warnings", "createdAt", "updatedAt"];
+
+pub async fn list(State(state): State<AppState>, segments: Segments, mut query: Query) -> Result<Response, Problem> {
+    let project = state.project(&segments).await?;
+    let page = query.page()?;
+    query.finish()?;
+    let connections = state.read().connections(project, page).await?;
+    let summaries: BTreeMap<_, _> =
+        state.read().queue_summaries(project).await?.into_iter().map(|summary| (summary.queue_id, summary)).collect();
+    let data = connections.items.iter().map(|item| connection_json(item, summaries.get(&item.id))).collect();
+    Ok(list_response(data, connections.next_cursor))
+}
+
+pub async fn create(
+    State(state): State<AppState>,
+    segments: Segments,
+    query: Query,
+    mut input: Input,
+) -> Result<Response, Problem> {
+    query.finish()?;
+    let project = state.project(&segments).await?;
+    let name = input.fields.text("name");
+    let name = input.fields.required("name", name);
+    let kind = input.fields.text("type");
+    let kind = input.fields.required("type", kind);
+    let new = written(input.fields, name, kind, None)?;
+    let created = state.engine.create_connection(project, new).await?;
+    answer(&state, &created, StatusCode::CREATED).await
+}
+
+pub async fn one(State(state): State<AppState>, segments: Segments, mut query: Query) -> Result<Response, Problem> {
+    let project = state.project(&segments).await?;
+    let named = connection_ref(&segments, &mut query)?;
+    query.finish()?;
+    let connection = state.engine.connection(project, &named).await?;
+    answer(&state, &connection, StatusCode::OK).await
+}
+
+/// All settings anew; a new `name` renames and keeps the queue (Z18).
+pub async fn replace(
+    State(state): State<AppState>,
+    segments: Segments,
+    mut query: Query,
+    mut input: Input,
+) -> Result<Response, Problem> {
+    let project = state.project(&segments).await?;
+    let named = connection_ref(&segments, &mut query)?;
+    query.finish()?;
+    let known = state.engine.connection(project, &named).await?;
+    let name = input.fields.text("name").or_else(|| Some(known.name.clone()));
+    let kind = input.fields.text("type").or_else(|| Some(known.kind().as_str().to_owned()));
+    let new = written(input.fields, name, kind, Some(&known))?;
+    store(&state, project, &known, new).await
+}
+
+/// A merge patch, RFC 7396: what is given replaces, null removes, the rest stays.
+pub async fn merge(
+    State(state): State<AppState>,
+    segments: Segments,
+    mut query: Query,
+    mut input: Input,
+) -> Result<Response, Problem> {
+    let project = state.project(&segments).await?;
+    let named = connection_ref(&segments, &mut query)?;
+    query.finish()?;
+    let known = state.engine.connection(project, &named).await?;
+    let name = input.fields.text("name").or_else(|| Some(known.name.clone()));
+    let kind = input.fields.text("type").or_else(|| Some(known.kind().as_str().to_owned()));
+    let patch = written(input.fields, name, kind, Some(&known))?;
+    let mut merged = Value::Object(known.written.clone());
+    merge_patch(&mut merged, Value::Object(patch.written));
+    let Value::Object(merged) = merged else {
+        return Err(Problem::field("body", "the patch is no object", "a JSON object"));
+    };
+    store(&state, project, &known, NewConnection { written: merged, ..patch }).await
+}
+
+async fn store(
+    state: &AppState,
+    project: ProjectId,
+    known: &Connection,
+    new: NewConnection,
+) -> Result<Response, Problem> {
+    let named = postrider_engine::ConnectionRef { name: known.name.clone(), kind: Some(known.kind()) };
+    let replaced = state.engine.replace_connection(project, &named, new).await?;
+    answer(state, &replaced, StatusCode::OK).await
+}
+
+pub async fn delete(State(state): State<AppState>, segments: Segments, mut query: Query) -> Result<Response, Problem> {
+    let project = state.project(&segments).await?;
+    let named = connection_ref(&segments, &mut query)?;
+    let forced = query.flag("force")?;
+    query.finish()?;
+    state.engine.delete_connection(project, &named, forced).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+pub async fn pause(state: State<AppState>, segments: Segments, query: Query) -> Result<Response, Problem> {
+    set_paused(state, segments, query, true).await
+}
+
+pub async fn resume(state: State<AppState>, segments: Segments, query: Query) -> Result<Response, Problem> {
+    set_paused(state, segments, query, false).await
+}
+
+async fn set_paused(
+    State(state): State<AppState>,
+    segments: Segments,
+    mut query: Query,
+    paused: bool,
+) -> Result<Response, Problem> {
+    let project = state.project(&segments).await?;
+    let named = connection_ref(&segments, &mut query)?;
+    query.finish()?;
+    let connection = state.engine.set_paused(project, &named, paused).await?;
+    answer(&state, &connection, StatusCode::OK).await
+}
+
+/// What a request says about a connection. `version`, if given, must be the stored one, so that nobody undoes another's change unseen.
+fn written(
+    mut fields: Fields,
+    name: Option<String>,
+    kind: Option<String>,
+    known: Option<&Connection>,
+) -> Result<NewConnection, Problem> {
+    for ours in OURS {
+        fields.take(ours);
+    }
+    let version = fields.number("version", 0..=u64::from(u32::MAX));
+    let nulls_kept = known.is_some();
+    let written = if nulls_kept { fields.rest() } else { without_nulls(fields.rest()) };
+    if let Some(Err(error)) = name.as_deref().map(check_name) {
+        let FieldError { field, message, allowed } = FieldError::from(&error);
+        fields.refuse(field, message, allowed.unwrap_or_default());
+    }
+    let parsed = kind.as_deref().and_then(ConnectionKind::parse);
+    if let (Some(given), None) = (&kind, parsed) {
+        fields.refuse("type", format!("`type` is `{}`", crate::problem::clipped(given)), KINDS);
+    }
+    if let (Some(known), Some(kind)) = (known, parsed)
+        && known.kind() != kind
+    {
+        fields.refuse("type", "the type of a connection cannot change", known.kind().as_str());
+    }
+    fields.finish(&[])?;
+    if let (Some(known), Some(version)) = (known, version)
+        && u64::from(known.version) != version
+    {
+        let detail = format!("the connection has version {} by now, not {version}: read it again", known.version);
+        return Err(Problem::new(StatusCode::CONFLICT, detail));
+    }
+    match (name, parsed) {
+        (Some(name), Some(kind)) => Ok(NewConnection { name, kind, written }),
+        _ => Err(Problem::field("name", "`name` and `type` are missing", "both must be given")),
+    }
+}
+
+fn without_nulls(written: Map<String, Value>) -> Map<String, Value> {
+    written.into_iter().filter(|(_, value)| !value.is_null()).collect()
+}
+
+/// RFC 7396, section 2. Nesting is bounded by how the patch was read.
+fn merge_patch(target: &mut Value, patch: Value) {
+    let Value::Object(patch) = patch else {
+        *target = patch;
+        return;
+    };
+    if !target.is_object() {
+        *target = Value::Object(Map::new());
+    }
+    let Some(target) = target.as_object_mut() else { return };
+    for (name, value) in patch {
+        if value.is_null() {
+            target.shift_remove(&name);
+        } else {
+            merge_patch(target.entry(name).or_insert(Value::Null), value);
+        }
+    }
+}
+
+async fn answer(state: &AppState, connection: &Connection, status: StatusCode) -> Result<Response, Problem> {
+    let summary = state.read().queue_summary(connection.id).await?;
+    let json = connection_json(connection, Some(&summary));
+    Ok(if status == StatusCode::OK { ok(&json) } else { json_response(status, &json) })
+}
+
+fn connection_json(connection: &Connection, summary: Option<&QueueSummary>) -> Value {
+    let (waiting, dead) = summary.map_or((0, 0), |summary| (summary.waiting, summary.dead));
+    let mut object = Map::new();
+    object.insert("name".into(), connection.name.clone().into());
+    object.insert("type".into(), connection.kind().as_str().into());
+    object.extend(connection.written.clone());
+    object.insert("id".into(), json!(connection.id));
+    object.insert("version".into(), connection.version.into());
+    let state = json!({
+        "paused": connection.paused,
+        "is_active": connection.spec.is_active,
+        // D31: the queue was turned off with a backlog.
+        "draining": !connection.spec.policy.queue.use_queue && waiting > 0,
+        "waiting": waiting,
+        "dead": dead,
+        "oldestWaitingSince": summary.and_then(|summary| summary.oldest_waiting_since),
+    });
+    object.insert("state".into(), state);
+    object.insert("warnings".into(), Value::Array(Vec::new()));
+    object.insert("createdAt".into(), json!(connection.created_at));
+    object.insert("updatedAt".into(), json!(connection.updated_at));
+    Value::Object(object)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_merge_patch_replaces_removes_and_keeps() {
+        let mut target = json!({"host": "http://a", "timeout": 5, "tls": {"verify": true, "ca": "x"}, "list": [1]});
+        merge_patch(
+            &mut target,
+            json!({"timeout": null, "tls": {"ca": null, "new": 1}, "list": [2], "max": {"a": null}}),
+        );
+        assert_eq!(target, json!({"host": "http://a", "tls": {"verify": true, "new": 1}, "list": [2], "max": {}}));
+    }
+}

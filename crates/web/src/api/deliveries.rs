@@ -1,0 +1,126 @@
+//! `/deliveries`: the log and everything that waits, to read. Changes are in `delivery_acts`.
+
+use std::collections::BTreeMap;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use http::HeaderValue;
+use http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use postrider_core::Failure;
+use postrider_core::connection::Connection;
+use postrider_core::delivery::{Delivery, Status};
+use postrider_core::id::{ConnectionId, ProjectId};
+use postrider_engine::ConnectionRef;
+use postrider_store::DeliveryFilter;
+
+use super::shapes::{attempt_json, delivery_json};
+use super::{AppState, list_response, ok};
+use crate::problem::{Problem, clipped};
+use crate::read::{Query, Segments};
+
+pub async fn list(State(state): State<AppState>, segments: Segments, mut query: Query) -> Result<Response, Problem> {
+    let project = state.project(&segments).await?;
+    let filter = filter(&state, project, &mut query).await?;
+    let page = query.page()?;
+    query.finish()?;
+    let found = state.read().deliveries(&filter, page).await?;
+    let connections = connections_of(&state, &found.items).await?;
+    let name = |delivery: &Delivery| connections.get(&delivery.connection_id).map(|known| known.name.as_str());
+    let data = found.items.iter().map(|delivery| delivery_json(delivery, name(delivery))).collect();
+    Ok(list_response(data, found.next_cursor))
+}
+
+/// `status` (several: repeated or with commas), `connection` (with `type`), `error`, `created_from`, `created_before`.
+pub(super) async fn filter(state: &AppState, project: ProjectId, query: &mut Query) -> Result<DeliveryFilter, Problem> {
+    let mut statuses = Vec::new();
+    for given in query.take_all("status") {
+        let allowed = || Status::ALL.map(Status::as_str).join(", ");
+        let unknown = || Problem::bad_request("status", format!("`{}` is not a status", clipped(&given)), allowed());
+        statuses.push(Status::parse(&given).ok_or_else(unknown)?);
+    }
+    let failure = match query.take("error") {
+        None => None,
+        Some(given) => Some(Failure::parse(&given).ok_or_else(|| {
+            let allowed = Failure::ALL.map(Failure::as_str).join(", ");
+            Problem::bad_request("error", format!("`{}` is not a failure code", clipped(&given)), allowed)
+        })?),
+    };
+    let connection_id = match query.take("connection") {
+        None => None,
+        Some(name) => Some(state.engine.connection(project, &ConnectionRef { name, kind: query.kind()? }).await?.id),
+    };
+    Ok(DeliveryFilter {
+        project_id: Some(project),
+        connection_id,
+        statuses,
+        failure,
+        created_from: query.time("created_from")?,
+        created_before: query.time("created_before")?,
+    })
+}
+
+/// The connections that these deliveries go to, each read once.
+pub(super) async fn connections_of(
+    state: &AppState,
+    deliveries: &[Delivery],
+) -> Result<BTreeMap<ConnectionId, Connection>, Problem> {
+    let mut connections = BTreeMap::new();
+    for delivery in deliveries {
+        let id = delivery.connection_id;
+        if let std::collections::btree_map::Entry::Vacant(place) = connections.entry(id)
+            && let Some(connection) = state.read().connection(id).await?
+        {
+            place.insert(connection);
+        }
+    }
+    Ok(connections)
+}
+
+pub async fn one(State(state): State<AppState>, segments: Segments, query: Query) -> Result<Response, Problem> {
+    query.finish()?;
+    let project = state.project(&segments).await?;
+    let delivery = state.delivery(project, &segments).await?;
+    answer(&state, &delivery).await
+}
+
+pub(super) async fn answer(state: &AppState, delivery: &Delivery) -> Result<Response, Problem> {
+    let connection = state.read().connection(delivery.connection_id).await?;
+    Ok(ok(&delivery_json(delivery, connection.as_ref().map(|known| known.name.as_str()))))
+}
+
+pub async fn attempts(State(state): State<AppState>, segments: Segments, query: Query) -> Result<Response, Problem> {
+    query.finish()?;
+    let project = state.project(&segments).await?;
+    let delivery = state.delivery(project, &segments).await?;
+    let attempts = state.read().attempts(delivery.id).await?;
+    Ok(list_response(attempts.iter().map(attempt_json).collect(), None))
+}
+
+/// The body as a download. Whatever is in it, a browser is told neither to run nor to guess it.
+pub async fn body(State(state): State<AppState>, segments: Segments, mut query: Query) -> Result<Response, Problem> {
+    let original = query.flag("original")?;
+    query.finish()?;
+    let project = state.project(&segments).await?;
+    let delivery = state.delivery(project, &segments).await?;
+    let id = if original { delivery.original_body_id.unwrap_or(delivery.body_id) } else { delivery.body_id };
+    let bytes =
+        state.read().body(id).await?.ok_or_else(|| Problem::not_found("body of delivery", segments.get("id")))?;
+    tracing::info!(target: "audit", delivery = %delivery.id, original, "a body was downloaded");
+    let content_type = delivery
+        .head
+        .headers
+        .get("content-type")
+        .and_then(|value| HeaderValue::from_str(value).ok())
+        .unwrap_or(HeaderValue::from_static("application/octet-stream"));
+    let mut response = Response::new(Body::from(bytes));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, content_type);
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
+    let disposition = format!("attachment; filename=\"{}\"", delivery.id);
+    headers.insert(
+        CONTENT_DISPOSITION,
+        HeaderValue::from_str(&disposition).unwrap_or(HeaderValue::from_static("attachment")),
+    );
+    Ok(response)
+}

@@ -1,0 +1,249 @@
+//! How deliveries, attempts and results look as JSON. Names and shapes are those of the interface and are fixed.
+//!
+//! Nothing here asks the engine; credentials that callers sent along are masked.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use postrider_core::Answer;
+use postrider_core::attempt::Attempt;
+use postrider_core::connection::Connection;
+use postrider_core::delivery::{Delivery, Status};
+use postrider_core::message::HeaderList;
+use postrider_core::outcome::{Outcome, OutcomeState};
+use serde_json::{Map, Value, json};
+
+use crate::read::compact;
+
+/// Headers whose values are secrets: shown as `***`.
+const MASKED: [&str; 5] = ["authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key"];
+
+pub fn delivery_json(delivery: &Delivery, connection: Option<&str>) -> Value {
+    let progress = &delivery.progress;
+    let waits = progress.status == Status::Pending;
+    json!({
+        "id": delivery.id,
+        "cid": delivery.cid,
+        "status": progress.status,
+        "label": progress.label().as_str(),
+        "failure": progress.failure,
+        "error": progress.error,
+        "attempts": progress.attempts,
+        "maxAttempts": max_attempts(delivery),
+        "rounds": progress.rounds,
+        "lastAttemptAt": progress.last_attempt_at,
+        "nextAttemptAt": waits.then_some(progress.due_at),
+        "deferredBy": Value::Null,
+        "connection": connection,
+        "connectionId": delivery.connection_id,
+        "origin": delivery.origin,
+        "method": delivery.head.method,
+        "path": delivery.head.path,
+        "params": delivery.head.params,
+        "headers": headers_json(&delivery.head.headers),
+        "bodyBytes": delivery.body_bytes,
+        "edited": delivery.original_body_id.is_some(),
+        "createdAt": delivery.created_at,
+        "deliveredAt": progress.delivered_at,
+        "deadAt": progress.dead_at,
+        "endedAt": progress.ended_at,
+        "dlqRetries": progress.dlq_retries,
+        "dlqNote": progress.dlq_note,
+        "version": delivery.version,
+    })
+}
+
+/// Attempts in all: a ladder's, raised by retries by hand. Rounds go on as long as the policy says, so there is none.
+fn max_attempts(delivery: &Delivery) -> Option<u32> {
+    let ladder = delivery.ladder.as_ref()?;
+    Some(delivery.progress.allowed_attempts.unwrap_or(ladder.max_attempts()))
+}
+
+/// An item of Failed Messages as the second seed has it, and ours behind.
+pub fn dead_letter_json(delivery: &Delivery, connection: Option<&Connection>) -> Value {
+    let progress = &delivery.progress;
+    json!({
+        "deliveryId": delivery.id,
+        "eventId": delivery.event.as_ref().map(|event| event.id),
+        "endpointId": Value::Null,
+        "subscriptionId": Value::Null,
+        "eventType": delivery.event.as_ref().map(|event| &event.event_type),
+        "endpointUrl": connection.map(address),
+        "attemptCount": progress.attempts,
+        "maxAttempts": max_attempts(delivery),
+        "lastError": progress.error,
+        "failedAt": progress.dead_at.or(progress.ended_at),
+        "createdAt": delivery.created_at,
+        "cid": delivery.cid,
+        "connection": connection.map(|connection| &connection.name),
+        "connectionId": delivery.connection_id,
+        "failure": progress.failure,
+        "rounds": progress.rounds,
+        "method": delivery.head.method,
+        "bodyBytes": delivery.body_bytes,
+        "edited": delivery.original_body_id.is_some(),
+        "dlqRetries": progress.dlq_retries,
+        "dlqNote": progress.dlq_note,
+    })
+}
+
+/// Where a connection's requests go, placeholders as written.
+fn address(connection: &Connection) -> String {
+    let postrider_core::connection::Target::Rest(target) = &connection.spec.target;
+    let path = connection.written.get("url_path").and_then(Value::as_str).unwrap_or_default();
+    format!("{}{path}", target.host)
+}
+
+pub fn attempt_json(attempt: &Attempt) -> Value {
+    let mut object = Map::new();
+    object.insert("number".into(), attempt.number.into());
+    object.insert("startedAt".into(), json!(attempt.started_at));
+    object.insert("tookMs".into(), attempt.took.as_millis().into());
+    object.insert("failure".into(), json!(attempt.failure));
+    object.insert("status".into(), json!(attempt.status));
+    object.insert("error".into(), json!(attempt.error));
+    object.insert("responseHeaders".into(), headers_json(&attempt.response_headers));
+    body_into(&mut object, "responseBody", "responseBodyBase64", &attempt.response_body);
+    object.insert("responseBytes".into(), attempt.response_bytes.into());
+    object.insert("incomplete".into(), attempt.incomplete.into());
+    Value::Object(object)
+}
+
+/// The result object (Z30) as JSON text. `data` goes in as the remote wrote it, so that no number is rounded.
+pub fn outcome_text(outcome: &Outcome) -> String {
+    let object = json!({
+        "is_ok": outcome.state == OutcomeState::IsOk,
+        "is_in_queue": outcome.state == OutcomeState::IsInQueue,
+        "is_in_dlq": outcome.state == OutcomeState::IsInDlq,
+        "msg_id": outcome.msg_id,
+        "cid": outcome.cid,
+        "error": outcome.error,
+    });
+    let response = outcome.response.as_ref().map_or_else(|| "null".to_owned(), answer_text);
+    joined(&object.to_string(), "response", &response)
+}
+
+fn answer_text(answer: &Answer) -> String {
+    let mut object = Map::new();
+    object.insert("status".into(), answer.status.into());
+    object.insert("headers".into(), headers_in_full(&answer.headers));
+    body_into(&mut object, "body", "body_base64", &answer.body);
+    if answer.incomplete {
+        object.insert("incomplete".into(), true.into());
+    }
+    joined(&Value::Object(object).to_string(), "data", &data(answer).unwrap_or_else(|| "null".to_owned()))
+}
+
+/// The parsed body when the answer says that it is JSON and it is.
+fn data(answer: &Answer) -> Option<String> {
+    let content_type = answer.headers.get("content-type")?.split(';').next()?.trim().to_ascii_lowercase();
+    if content_type != "application/json" && !content_type.ends_with("+json") {
+        return None;
+    }
+    let raw: &serde_json::value::RawValue = serde_json::from_slice(&answer.body).ok()?;
+    compact(raw.get())
+}
+
+/// Adds a member, given as JSON text, to an object that has members already.
+fn joined(object: &str, name: &str, json: &str) -> String {
+    let open = object.strip_suffix('}').unwrap_or(object);
+    format!("{open},\"{name}\":{json}}}")
+}
+
+/// Text as it is, anything else as base64.
+fn body_into(object: &mut Map<String, Value>, plain: &str, encoded: &str, body: &[u8]) {
+    match std::str::from_utf8(body) {
+        Ok(text) => object.insert(plain.into(), text.into()),
+        Err(_) => object.insert(encoded.into(), STANDARD.encode(body).into()),
+    };
+}
+
+/// A name that comes once has a string, one that comes several times a list of them.
+fn headers_in_full(headers: &HeaderList) -> Value {
+    headers_object(headers, |_, value| value.into())
+}
+
+/// The same for what is kept: secrets are masked.
+pub fn headers_json(headers: &HeaderList) -> Value {
+    headers_object(headers, |name, value| {
+        if MASKED.iter().any(|masked| masked.eq_ignore_ascii_case(name)) { "***".into() } else { value.into() }
+    })
+}
+
+fn headers_object(headers: &HeaderList, shown: impl Fn(&str, &str) -> Value) -> Value {
+    let mut object: Map<String, Value> = Map::new();
+    for (name, value) in headers.iter() {
+        let value = shown(name, value);
+        let known = object.keys().find(|known| known.eq_ignore_ascii_case(name)).cloned();
+        match known.and_then(|known| object.get_mut(&known)) {
+            None => {
+                object.insert(name.to_owned(), value);
+            }
+            Some(Value::Array(values)) => values.push(value),
+            Some(first) => *first = Value::Array(vec![first.take(), value]),
+        }
+    }
+    Value::Object(object)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use postrider_core::id::{Cid, DeliveryId};
+
+    fn outcome(content_type: &str, body: &'static [u8]) -> Value {
+        let fields =
+            vec![("Content-Type".to_owned(), content_type.to_owned()), ("content-type".into(), "again".into())];
+        let headers = HeaderList::try_from(fields).unwrap();
+        let answer = Answer { status: 500, headers, body: Bytes::from_static(body), incomplete: false };
+        let outcome = Outcome {
+            state: OutcomeState::IsInQueue,
+            msg_id: Some(DeliveryId::from_u128(7)),
+            cid: Cid::from_stored("c"),
+            error: Some("status 500".into()),
+            response: Some(answer),
+        };
+        serde_json::from_str(&outcome_text(&outcome)).unwrap()
+    }
+
+    // proves: Z30
+    #[test]
+    fn z30_the_result_object_has_flags_ids_error_and_response() {
+        let json = outcome("application/problem+json; charset=utf-8", b"{\"a\": [1]}");
+        assert_eq!(json["is_ok"], false);
+        assert_eq!(json["is_in_queue"], true);
+        assert_eq!(json["is_in_dlq"], false);
+        assert_eq!(json["msg_id"], DeliveryId::from_u128(7).to_string());
+        assert_eq!(json["error"], "status 500");
+        assert_eq!(json["response"]["status"], 500);
+        assert_eq!(json["response"]["body"], "{\"a\": [1]}");
+        assert_eq!(json["response"]["data"], json!({"a": [1]}));
+        assert_eq!(json["response"]["headers"]["Content-Type"][1], "again");
+    }
+
+    #[test]
+    fn a_body_that_is_no_text_comes_as_base64_and_bad_json_without_data() {
+        let json = outcome("application/json", b"\xff\x00");
+        assert_eq!(json["response"]["body_base64"], "/wA=");
+        assert_eq!(json["response"].get("body"), None);
+        assert_eq!(json["response"]["data"], Value::Null);
+        assert_eq!(outcome("application/json", b"{\"a\":1}}")["response"]["data"], Value::Null);
+        assert_eq!(outcome("text/plain", b"{}")["response"]["data"], Value::Null);
+    }
+
+    #[test]
+    fn numbers_are_not_rounded() {
+        let fields = vec![("content-type".to_owned(), "application/json".to_owned())];
+        let headers = HeaderList::try_from(fields).unwrap();
+        let body = Bytes::from_static(b"{\"n\": 12345678901234567890123}");
+        let text = answer_text(&Answer { status: 200, headers, body, incomplete: false });
+        assert!(text.ends_with(r#""data":{"n":12345678901234567890123}}"#), "{text}");
+    }
+
+    #[test]
+    fn kept_secrets_are_masked() {
+        let fields = vec![("AUTHORIZATION".to_owned(), "Bearer x".to_owned()), ("X-A".into(), "1".into())];
+        let headers = HeaderList::try_from(fields).unwrap();
+        assert_eq!(headers_json(&headers), json!({"AUTHORIZATION": "***", "X-A": "1"}));
+    }
+}

@@ -1,0 +1,164 @@
+//! Who may ask: one admin key, of which only the SHA-256 hash is kept, compared in constant time.
+//!
+//! It must not know what the request is about. The key itself is never stored, logged or handed on (D14).
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use postrider_engine::Dice;
+use postrider_store::{Store, StoreError, StoreRead};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use crate::problem::Problem;
+
+/// The named value of the store that holds the key's hash, in hexadecimal.
+pub const ADMIN_KEY_HASH: &str = "admin_key_hash";
+
+/// These need no key.
+pub const OPEN_PATHS: [&str; 2] = ["/health/live", "/health/ready"];
+
+/// Shorter keys are taken with a warning.
+const KEY_CHARS_ADVISED: usize = 16;
+
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    #[error("the admin key has characters that a header cannot carry: allowed are 1 to 512 visible ASCII characters")]
+    Unusable,
+    #[error("no admin key has been set up")]
+    Missing,
+    #[error("the stored hash of the admin key is unreadable")]
+    Unreadable,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The hash of the key that opens everything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdminKey([u8; 32]);
+
+impl AdminKey {
+    /// Reads the hash that `ensure_admin_key` stored.
+    pub async fn load(store: &dyn StoreRead) -> Result<AdminKey, KeyError> {
+        let text = store.value(ADMIN_KEY_HASH).await?.ok_or(KeyError::Missing)?;
+        from_hex(&text).map(AdminKey).ok_or(KeyError::Unreadable)
+    }
+
+    pub fn of(key: &str) -> AdminKey {
+        AdminKey(Sha256::digest(key.as_bytes()).into())
+    }
+
+    /// Hashes first, so that neither the length nor the first wrong character shows in the time it takes.
+    pub fn opens(&self, key: &[u8]) -> bool {
+        let hash: [u8; 32] = Sha256::digest(key).into();
+        self.0.ct_eq(&hash).into()
+    }
+}
+
+/// Makes sure that there is an admin key: the one from the environment if given, else the one known, else a new one, which is returned to be
+/// shown once and is nowhere afterwards.
+pub async fn ensure_admin_key(
+    store: &dyn Store,
+    from_env: Option<&str>,
+    dice: &dyn Dice,
+) -> Result<Option<String>, KeyError> {
+    if let Some(key) = from_env {
+        if key.is_empty() || key.len() > 512 || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(KeyError::Unusable);
+        }
+        if key.len() < KEY_CHARS_ADVISED {
+            tracing::warn!("the admin key is short: {KEY_CHARS_ADVISED} characters or more are advised");
+        }
+        set(store, key).await?;
+        return Ok(None);
+    }
+    if store.value(ADMIN_KEY_HASH).await?.is_some() {
+        return Ok(None);
+    }
+    let key = format!("prk_{:032x}{:032x}", dice.bits(), dice.bits());
+    set(store, &key).await?;
+    Ok(Some(key))
+}
+
+async fn set(store: &dyn Store, key: &str) -> Result<(), KeyError> {
+    let hash = to_hex(&AdminKey::of(key).0);
+    if store.value(ADMIN_KEY_HASH).await?.as_deref() != Some(&hash) {
+        store.set_value(ADMIN_KEY_HASH, Some(hash)).await?;
+    }
+    Ok(())
+}
+
+/// Lets a request through that carries the key or asks for its health.
+pub async fn require_key(State(admin): State<AdminKey>, request: Request, next: Next) -> Response {
+    if OPEN_PATHS.contains(&request.uri().path()) {
+        return next.run(request).await;
+    }
+    let presented = presented_keys(request.headers());
+    if presented.iter().any(|key| admin.opens(key)) {
+        return next.run(request).await;
+    }
+    Problem::unauthorized(!presented.is_empty()).into_response()
+}
+
+fn presented_keys(headers: &HeaderMap) -> Vec<&[u8]> {
+    let bearer = headers.get_all(AUTHORIZATION).iter().filter_map(|value| {
+        let (scheme, key) = value.as_bytes().split_at_checked(7)?;
+        scheme.eq_ignore_ascii_case(b"Bearer ").then(|| key.trim_ascii())
+    });
+    let plain = headers.get_all("x-api-key").iter().map(|value| value.as_bytes().trim_ascii());
+    bearer.chain(plain).collect()
+}
+
+pub(crate) fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn from_hex(text: &str) -> Option<[u8; 32]> {
+    if text.len() != 64 || !text.is_ascii() {
+        return None;
+    }
+    let mut bytes = [0; 32];
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    #[test]
+    fn only_the_key_opens() {
+        let admin = AdminKey::of("prk_right");
+        assert!(admin.opens(b"prk_right"));
+        for wrong in [&b""[..], b"prk_righ", b"prk_right ", b"PRK_RIGHT"] {
+            assert!(!admin.opens(wrong));
+        }
+    }
+
+    #[test]
+    fn a_hash_reads_back_and_nothing_else_does() {
+        let AdminKey(hash) = AdminKey::of("k");
+        assert_eq!(from_hex(&to_hex(&hash)), Some(hash));
+        for text in ["", "zz", &"é".repeat(32), &"+1".repeat(32)] {
+            assert_ne!(from_hex(text), Some(hash));
+        }
+    }
+
+    #[test]
+    fn keys_come_in_either_header() {
+        let mut headers = HeaderMap::new();
+        headers.append(AUTHORIZATION, HeaderValue::from_static("Basic abc"));
+        assert!(presented_keys(&headers).is_empty());
+        headers.append(AUTHORIZATION, HeaderValue::from_static("bearer  one "));
+        headers.append("X-API-Key", HeaderValue::from_static("two"));
+        assert_eq!(presented_keys(&headers), [&b"one"[..], b"two"]);
+        let mut short = HeaderMap::new();
+        short.append(AUTHORIZATION, HeaderValue::from_static("Bear"));
+        assert!(presented_keys(&short).is_empty());
+    }
+}

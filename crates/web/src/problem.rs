@@ -1,0 +1,223 @@
+//! Problems as RFC 9457 has them: `application/problem+json` with `type title status detail`, and `errors` that name fields.
+//!
+//! Details are written for callers. What failed inside (paths, SQL, panics) goes to the log and must not be known here.
+
+use axum::response::{IntoResponse, Response};
+use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderName, HeaderValue, StatusCode};
+use postrider_core::SettingError;
+use postrider_core::decide::Refused;
+use postrider_engine::Refusal;
+use postrider_store::StoreError;
+use serde_json::{Map, Value, json};
+
+/// How long a caller is asked to wait when we cannot take requests now.
+const RETRY_AFTER_SECONDS: &str = "5";
+
+/// One field that was refused: what is wrong with it, and what is allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldError {
+    pub field: String,
+    pub message: String,
+    pub allowed: Option<String>,
+}
+
+impl FieldError {
+    pub fn new(field: impl Into<String>, message: impl Into<String>, allowed: impl Into<String>) -> Self {
+        FieldError { field: field.into(), message: message.into(), allowed: Some(allowed.into()) }
+    }
+}
+
+impl From<&SettingError> for FieldError {
+    fn from(error: &SettingError) -> Self {
+        FieldError::new(error.field, error.to_string(), &error.allowed)
+    }
+}
+
+/// Why a request was not done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem(Box<Content>);
+
+#[derive(Clone, Debug, PartialEq)]
+struct Content {
+    status: StatusCode,
+    detail: String,
+    errors: Vec<FieldError>,
+    extensions: Map<String, Value>,
+    header: Option<(HeaderName, HeaderValue)>,
+}
+
+impl Problem {
+    pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Problem(Box::new(Content {
+            status,
+            detail: detail.into(),
+            errors: Vec::new(),
+            extensions: Map::new(),
+            header: None,
+        }))
+    }
+
+    /// 422: the request can be read, and these fields are refused.
+    pub fn fields(errors: Vec<FieldError>) -> Self {
+        let detail = errors.iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join("; ");
+        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail).naming(errors)
+    }
+
+    pub fn field(field: impl Into<String>, message: impl Into<String>, allowed: impl Into<String>) -> Self {
+        Problem::fields(vec![FieldError::new(field, message, allowed)])
+    }
+
+    /// 400: a query parameter, header or path that makes no sense.
+    pub fn bad_request(field: impl Into<String>, message: impl Into<String>, allowed: impl Into<String>) -> Self {
+        let error = FieldError::new(field, message, allowed);
+        Problem::new(StatusCode::BAD_REQUEST, error.message.clone()).naming(vec![error])
+    }
+
+    pub fn not_found(what: &str, name: &str) -> Self {
+        let named = if name.is_empty() { what.to_owned() } else { format!("{what} `{}`", clipped(name)) };
+        Problem::new(StatusCode::NOT_FOUND, format!("{named} does not exist"))
+    }
+
+    pub fn too_large(allowed: u64) -> Self {
+        let detail = format!("the body is too large: at most {allowed} bytes are allowed (`body_bytes_max`)");
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+    }
+
+    /// 401 with its challenge, RFC 6750 section 3.
+    pub fn unauthorized(presented: bool) -> Self {
+        let (detail, challenge) = if presented {
+            ("the key is not valid", r#"Bearer realm="postrider", error="invalid_token""#)
+        } else {
+            ("a key is needed: `Authorization: Bearer KEY` or `X-API-Key: KEY`", r#"Bearer realm="postrider""#)
+        };
+        Problem::new(StatusCode::UNAUTHORIZED, detail)
+            .with_header(WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
+    }
+
+    /// 503 that asks to come again.
+    pub fn unavailable(detail: impl Into<String>) -> Self {
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+            .with_header(RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_SECONDS))
+    }
+
+    #[must_use]
+    fn naming(mut self, errors: Vec<FieldError>) -> Self {
+        self.0.errors = errors;
+        self
+    }
+
+    #[must_use]
+    fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.0.header = Some((name, value));
+        self
+    }
+
+    /// A further member, RFC 9457 section 3.2.
+    #[must_use]
+    pub fn with_member(mut self, name: &str, value: Value) -> Self {
+        self.0.extensions.insert(name.to_owned(), value);
+        self
+    }
+
+    pub fn status(&self) -> StatusCode {
+        self.0.status
+    }
+
+    pub fn detail(&self) -> &str {
+        &self.0.detail
+    }
+
+    pub fn to_json(&self) -> Value {
+        let content = &self.0;
+        let mut object = Map::new();
+        object.insert("type".into(), "about:blank".into());
+        object.insert("title".into(), content.status.canonical_reason().unwrap_or("Error").into());
+        object.insert("status".into(), content.status.as_u16().into());
+        object.insert("detail".into(), content.detail.clone().into());
+        if !content.errors.is_empty() {
+            let errors = content
+                .errors
+                .iter()
+                .map(|error| json!({"field": error.field, "message": error.message, "allowed": error.allowed}))
+                .collect();
+            object.insert("errors".into(), Value::Array(errors));
+        }
+        object.extend(content.extensions.clone());
+        Value::Object(object)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let body = self.to_json().to_string();
+        let mut response = (self.0.status, body).into_response();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if let Some((name, value)) = self.0.header {
+            headers.insert(name, value);
+        }
+        response
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::NotFound { what, name } => Problem::not_found(what, &name),
+            Refusal::Invalid(errors) if errors.is_empty() => {
+                Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "the request is refused")
+            }
+            Refusal::Invalid(errors) => Problem::fields(errors.iter().map(FieldError::from).collect()),
+            Refusal::Inactive(_) | Refusal::Conflict(_) => Problem::new(StatusCode::CONFLICT, refusal.to_string()),
+            Refusal::TooLarge { .. } => Problem::new(StatusCode::PAYLOAD_TOO_LARGE, refusal.to_string()),
+            Refusal::NotNow(refused) => {
+                let code = match refused {
+                    Refused::InFlight => "in_flight",
+                    Refused::AlreadyDelivered => "already_delivered",
+                    Refused::WrongStatus { .. } => "wrong_status",
+                };
+                Problem::new(StatusCode::CONFLICT, refusal.to_string()).with_member("code", code.into())
+            }
+            Refusal::Full { .. } => Problem::new(StatusCode::INSUFFICIENT_STORAGE, refusal.to_string()),
+            Refusal::Unavailable(why) => {
+                tracing::warn!(why, "a request was refused because the store is unavailable");
+                Problem::unavailable("the store is unavailable; nothing was stored")
+            }
+            Refusal::Stopping => Problem::unavailable("the server is stopping"),
+        }
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        // A store says `Conflict` while reading only of what the caller gave it: the cursor.
+        match error {
+            StoreError::Conflict(_) => bad_cursor(),
+            other => Problem::from(Refusal::from(other)),
+        }
+    }
+}
+
+pub fn bad_cursor() -> Problem {
+    Problem::bad_request("cursor", "`cursor` is not one that a list gave", "the `next_cursor` of the page before")
+}
+
+/// The router's answer to a path that nothing has.
+pub async fn unknown_path() -> Problem {
+    Problem::new(StatusCode::NOT_FOUND, "there is nothing at this path")
+}
+
+/// The router's answer to a method that the path does not have; the router itself adds `Allow`.
+pub async fn wrong_method() -> Problem {
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "this path does not have this method; `Allow` names those it has")
+}
+
+/// Enough of what a caller gave to recognise it.
+pub fn clipped(given: &str) -> String {
+    let mut text: String = given.chars().take(80).collect();
+    if text.len() < given.len() {
+        text.push('…');
+    }
+    text
+}

@@ -1,0 +1,73 @@
+//! A request body, collected within its limit and with minimum progress, so that a slow caller holds a slot only for so long.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::{Bytes, BytesMut};
+use http::header::CONTENT_LENGTH;
+use http::{HeaderMap, StatusCode};
+use http_body_util::BodyExt;
+
+use crate::problem::Problem;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BodyBounds {
+    /// Of the content that is stored (D07). JSON around it, and base64, make the request itself larger.
+    pub body_bytes_max: u64,
+    /// How often progress is looked at.
+    pub window: Duration,
+    /// Bytes that must have come in each window; a caller below is answered 408.
+    pub window_bytes_min: usize,
+}
+
+impl Default for BodyBounds {
+    fn default() -> Self {
+        BodyBounds { body_bytes_max: 8 << 20, window: Duration::from_secs(10), window_bytes_min: 4096 }
+    }
+}
+
+impl BodyBounds {
+    /// The largest request that can carry a body of the allowed size: base64 makes 4 bytes of 3, a JSON string at worst 2 of most
+    /// (`\"`, `\n`), and params, headers and the like come on top.
+    pub fn request_bytes_max(&self) -> u64 {
+        self.body_bytes_max.saturating_mul(2).saturating_add(256 << 10)
+    }
+}
+
+/// Reads the whole body. 413 before anything is read when `Content-Length` tells, 408 when it comes too slowly, 400 when it breaks off.
+pub async fn collect(headers: &HeaderMap, mut body: Body, bounds: &BodyBounds) -> Result<Bytes, Problem> {
+    let bytes_max = bounds.request_bytes_max();
+    let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_some_and(|announced| announced > bytes_max) {
+        return Err(Problem::too_large(bounds.body_bytes_max));
+    }
+    let mut collected = BytesMut::new();
+    let mut window = std::pin::pin!(tokio::time::sleep(bounds.window));
+    let mut window_bytes = 0;
+    loop {
+        let frame = tokio::select! {
+            biased;
+            frame = body.frame() => frame,
+            () = &mut window => {
+                if window_bytes < bounds.window_bytes_min {
+                    return Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "the body came too slowly"));
+                }
+                window_bytes = 0;
+                window.set(tokio::time::sleep(bounds.window));
+                continue;
+            }
+        };
+        match frame {
+            None => return Ok(collected.freeze()),
+            Some(Err(_)) => return Err(Problem::new(StatusCode::BAD_REQUEST, "the body broke off")),
+            Some(Ok(frame)) => {
+                let Ok(data) = frame.into_data() else { continue };
+                window_bytes += data.len();
+                if (collected.len() + data.len()) as u64 > bytes_max {
+                    return Err(Problem::too_large(bounds.body_bytes_max));
+                }
+                collected.extend_from_slice(&data);
+            }
+        }
+    }
+}

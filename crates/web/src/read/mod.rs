@@ -1,0 +1,15 @@
+//! Reading requests: bodies within bounds, JSON objects field by field, query strings, ids and names. Everything refused is named.
+//!
+//! It must not know what a request is for.
+
+mod body;
+mod compact;
+mod fields;
+mod query;
+mod segments;
+
+pub use body::{BodyBounds, collect};
+pub use compact::compact;
+pub use fields::{Fields, Given, object_pairs};
+pub use query::{KINDS, Query};
+pub use segments::{Segments, delivery_id};

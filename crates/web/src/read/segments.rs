@@ -1,0 +1,41 @@
+//! The variable segments of a path, percent-decoded; a `/` hidden in one is refused (D16).
+
+use axum::extract::{FromRequestParts, RawPathParams};
+use http::request::Parts;
+use postrider_core::id::DeliveryId;
+
+use crate::problem::Problem;
+
+#[derive(Debug)]
+pub struct Segments(Vec<(String, String)>);
+
+impl<S: Send + Sync> FromRequestParts<S> for Segments {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let params = RawPathParams::from_request_parts(parts, state).await.map_err(|_| {
+            Problem::bad_request("path", "the path is not UTF-8 once it is percent-decoded", "percent-encoded UTF-8")
+        })?;
+        let mut segments = Vec::new();
+        for (name, value) in &params {
+            if value.contains(['/', '\0']) {
+                let message = format!("the `{name}` in the path has a `/` or a NUL in it");
+                return Err(Problem::bad_request(name, message, "a name without `/` and NUL"));
+            }
+            segments.push((name.to_owned(), value.to_owned()));
+        }
+        Ok(Segments(segments))
+    }
+}
+
+impl Segments {
+    /// Empty for a segment that the route does not have.
+    pub fn get(&self, name: &str) -> &str {
+        self.0.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+    }
+}
+
+/// What is not shaped like an id names no delivery: 404, as for any other that is not there.
+pub fn delivery_id(text: &str) -> Result<DeliveryId, Problem> {
+    text.parse().map_err(|_| Problem::not_found("delivery", text))
+}
