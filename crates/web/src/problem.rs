@@ -30,7 +30,7 @@ impl FieldError {
 
 impl From<&SettingError> for FieldError {
     fn from(error: &SettingError) -> Self {
-        FieldError::new(error.field, error.to_string(), &error.allowed)
+        FieldError::new(error.field.clone(), error.to_string(), &error.allowed)
     }
 }
 

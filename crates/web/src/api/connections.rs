@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use postrider_core::connection::{Connection, ConnectionKind, check_name};
 use postrider_core::id::ProjectId;
+use postrider_core::settings::warnings;
 use postrider_engine::NewConnection;
 use postrider_store::QueueSummary;
 use serde_json::{Map, Value, json};
@@ -220,7 +221,7 @@ fn connection_json(connection: &Connection, summary: Option<&QueueSummary>) -> V
         "oldestWaitingSince": summary.and_then(|summary| summary.oldest_waiting_since),
     });
     object.insert("state".into(), state);
-    object.insert("warnings".into(), Value::Array(Vec::new()));
+    object.insert("warnings".into(), warnings(connection.kind(), &connection.written).into());
     object.insert("createdAt".into(), json!(connection.created_at));
     object.insert("updatedAt".into(), json!(connection.updated_at));
     Value::Object(object)

@@ -19,7 +19,7 @@ pub fn read(
     headers: &HeaderMap,
     project: ProjectId,
     path: &str,
-    request: &[&[u8]],
+    request: &[u8],
     now: Timestamp,
 ) -> Result<Option<Idempotency>, Problem> {
     let mut values = headers.get_all(HEADER).iter();
@@ -32,7 +32,7 @@ pub fn read(
     }
     Ok(Some(Idempotency {
         key_hash: hash(&[&project.as_u128().to_be_bytes(), b"POST", path.as_bytes(), key]),
-        request_hash: hash(request),
+        request_hash: hash(&[request]),
         ends_at: now + REMEMBERED,
     }))
 }
@@ -55,7 +55,7 @@ mod tests {
     fn of(project: u128, path: &str, key: &str, body: &[u8]) -> Option<Idempotency> {
         let mut headers = HeaderMap::new();
         headers.insert(HEADER, HeaderValue::from_str(key).unwrap());
-        read(&headers, ProjectId::from_u128(project), path, &[body], Timestamp::from_millis(0)).unwrap()
+        read(&headers, ProjectId::from_u128(project), path, body, Timestamp::from_millis(0)).unwrap()
     }
 
     #[test]

@@ -78,12 +78,17 @@ impl Fields {
     }
 
     fn refuse_repeated(&mut self) {
+        let mut once: Vec<(String, Box<RawValue>)> = Vec::new();
         let mut seen = std::collections::BTreeSet::new();
-        for (name, _) in &self.left {
-            if !seen.insert(name) {
-                self.errors.push(FieldError::new(name, format!("`{}` is there twice", clipped(name)), "once"));
+        for (name, value) in std::mem::take(&mut self.left) {
+            if seen.insert(name.clone()) {
+                once.push((name, value));
+            } else {
+                let message = format!("`{}` is there twice", clipped(&name));
+                self.errors.push(FieldError::new(clipped(&name), message, "once"));
             }
         }
+        self.left = once;
     }
 
     pub fn refuse(&mut self, field: impl Into<String>, message: impl Into<String>, allowed: impl Into<String>) {
@@ -94,7 +99,6 @@ impl Fields {
     pub fn take(&mut self, name: &str) -> Option<Box<RawValue>> {
         let at = self.left.iter().position(|(known, _)| known == name)?;
         let (_, value) = self.left.remove(at);
-        self.left.retain(|(known, _)| known != name);
         (value.get() != "null").then_some(value)
     }
 
