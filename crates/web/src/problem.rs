@@ -191,9 +191,9 @@ impl From<Refusal> for Problem {
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
-        // A store says `Conflict` while reading only of what the caller gave it: the cursor.
         match error {
-            StoreError::Conflict(_) => bad_cursor(),
+            // What a store says of a cursor that it did not give.
+            StoreError::NotFound { what: "page" | "cursor" } => bad_cursor(),
             other => Problem::from(Refusal::from(other)),
         }
     }

@@ -10,6 +10,7 @@ mod health;
 mod idempotency;
 mod projects;
 mod queues;
+mod schedule;
 mod send;
 mod shapes;
 mod topic_messages;
@@ -86,6 +87,7 @@ pub fn router(state: AppState, admin: AdminKey) -> Router {
         .route("/connections/{name}/publish", post(send::publish))
         .route("/connections/{name}/queue", get(queues::queue))
         .route("/connections/{name}/dlq", get(queues::dead_letters))
+        .route("/connections/{name}/schedule", get(schedule::of_connection))
         .route("/deliveries", get(deliveries::list))
         .route("/deliveries/{id}", get(deliveries::one).patch(delivery_acts::edit).delete(delivery_acts::discard))
         .route("/deliveries/{id}/attempts", get(deliveries::attempts))
@@ -111,6 +113,7 @@ pub fn router(state: AppState, admin: AdminKey) -> Router {
         .route("/health/live", get(health::live))
         .route("/health/ready", get(health::ready))
         .route("/api/v1/projects", get(projects::list))
+        .route("/api/v1/schedule", get(schedule::of_preset))
         .nest("/api/v1/projects/{project}", project)
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
