@@ -12,4 +12,5 @@ pub mod server;
 pub use api::{ApiOptions, AppState, router};
 pub use auth::{AdminKey, KeyError, ensure_admin_key};
 pub use problem::{FieldError, Problem};
+pub use read::BodyBounds;
 pub use server::{BindError, Server, ServerLimits};

@@ -1,6 +1,8 @@
 //! A server on a free port, and a caller that writes bytes.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub mod api;
+
 use std::net::SocketAddr;
 use std::time::Duration;
 
