@@ -88,13 +88,16 @@ async fn each_bad_field_and_parameter_is_named() {
         assert!(json["errors"][0]["allowed"].is_string(), "{json}");
     }
     for (body, name) in [
-        (r#"{"type": "rest", "host": "http://a.test"}"#, "name"),
-        (r#"{"name": "x", "host": "http://a.test"}"#, "type"),
-        (r#"{"name": "x", "type": "ftp", "host": "http://a.test"}"#, "type"),
-        (r#"{"name": "a/b", "type": "rest", "host": "http://a.test"}"#, "name"),
-        (r#"{"name": "x", "type": "rest"}"#, "host"),
-        (r#"{"name": "x", "type": "rest", "host": "http://a.test", "max_retries": -1}"#, "max_retries"),
-        (r#"{"name": "x", "type": "rest", "host": "http://a.test", "max_retry": 1}"#, "max_retry"),
+        (r#"{"type": "rest", "host": "http://a.test", "url_path": "/"}"#, "name"),
+        (r#"{"name": "x", "host": "http://a.test", "url_path": "/"}"#, "type"),
+        (r#"{"name": "x", "type": "ftp", "host": "http://a.test", "url_path": "/"}"#, "type"),
+        (r#"{"name": "a/b", "type": "rest", "host": "http://a.test", "url_path": "/"}"#, "name"),
+        (r#"{"name": "x", "type": "rest", "url_path": "/"}"#, "host"),
+        (
+            r#"{"name": "x", "type": "rest", "host": "http://a.test", "url_path": "/", "max_retries": -1}"#,
+            "max_retries",
+        ),
+        (r#"{"name": "x", "type": "rest", "host": "http://a.test", "url_path": "/", "max_retry": 1}"#, "max_retry"),
     ] {
         let (status, json) = api.call("POST", CONNECTIONS, body).await;
         assert_eq!((status, field(&json)), (422, name), "{json}");

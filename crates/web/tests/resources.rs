@@ -16,7 +16,7 @@ async fn connections_are_made_read_changed_and_deleted() {
     assert_eq!(made["state"]["paused"], false);
     assert_eq!((&made["state"]["waiting"], &made["state"]["dead"]), (&json!(0), &json!(0)));
     assert!(made["warnings"].is_array() && made["id"].as_str().unwrap().starts_with("con_"), "{made}");
-    let again = r#"{"name": "Billing API", "type": "rest", "host": "http://b.test"}"#;
+    let again = r#"{"name": "Billing API", "type": "rest", "host": "http://b.test", "url_path": ""}"#;
     assert_eq!(api.call("POST", CONNECTIONS, again).await.0, 409);
 
     let (status, patched) = api.call("PATCH", &path, r#"{"max_retries": null, "timeout": 5}"#).await;

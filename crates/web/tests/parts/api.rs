@@ -115,7 +115,8 @@ impl Api {
 
     /// A connection named so with these further keys, given as members of an object.
     pub async fn connection(&self, name: &str, keys: &str) {
-        let body = format!(r#"{{"name": "{name}", "type": "rest", "host": "http://remote.test"{keys}}}"#);
+        let body =
+            format!(r#"{{"name": "{name}", "type": "rest", "host": "http://remote.test", "url_path": ""{keys}}}"#);
         let (status, json) = self.call("POST", CONNECTIONS, &body).await;
         assert_eq!(status, 201, "{json}");
     }
