@@ -59,6 +59,8 @@ impl Default for ServerLimits {
 
 /// Bytes that are read and dropped while lingering, at most.
 const LINGER_BYTES_MAX: usize = 32 << 20;
+/// A server that stops does not wait long for callers that keep idle connections.
+const LINGER_WHEN_STOPPING: Duration = Duration::from_millis(250);
 /// After an error of accepting, such as no free file descriptor.
 const ACCEPT_BACK_OFF: Duration = Duration::from_millis(100);
 
@@ -186,7 +188,8 @@ async fn connection(stream: TcpStream, service: Router, limits: &ServerLimits, m
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection ended with an error");
     }
-    linger(connection.into_parts().io.into_inner().into_inner(), limits.linger).await;
+    let at_most = if told_to_stop { limits.linger.min(LINGER_WHEN_STOPPING) } else { limits.linger };
+    linger(connection.into_parts().io.into_inner().into_inner(), at_most).await;
 }
 
 type Answer = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;

@@ -1,4 +1,5 @@
 //! A server on a free port, and a caller that writes bytes.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so at once")]
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 pub mod api;
