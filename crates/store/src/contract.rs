@@ -24,16 +24,18 @@ pub trait Store: StoreRead {
 
     // Ownership (D05).
 
-    /// Registers a worker. An embedded store ends every former lease at open, since its exclusive file lock proves the owners dead.
+    /// Registers a worker; `Conflict` when the id is in use. An embedded store ends every former lease at open, since its exclusive file lock proves the owners dead.
     async fn open_worker(&self, worker_id: WorkerId, life: Wait, now: Timestamp) -> Result<WorkerLease, StoreError>;
 
-    /// Extends the worker's lease by its life. `LeaseLost` when it had ended: the worker must drop all it holds.
+    /// Extends the worker's lease by its life. `LeaseLost` when it had ended (`now` later than the last renewal plus the life): the worker
+    /// must drop all it holds and come back under a new id.
     async fn renew_worker(&self, worker_id: WorkerId, now: Timestamp) -> Result<(), StoreError>;
 
     /// A graceful stop: releases all queues at once; what was claimed and not begun goes back to PENDING unspent by the caller first.
     async fn close_worker(&self, worker_id: WorkerId) -> Result<(), StoreError>;
 
-    /// Takes up to `queues_max` queues that have something waiting and no living owner, each under a new token.
+    /// Takes up to `queues_max` queues that have something waiting and no living owner, each under a new token, higher than every token
+    /// of that queue before; oldest waiting head first. `LeaseLost` when the worker's own lease has ended.
     async fn take_queues(
         &self,
         worker_id: WorkerId,
@@ -74,12 +76,15 @@ pub trait Store: StoreRead {
     // Decisions.
 
     /// Writes decisions, each whole or not at all; several in one transaction, in the order given. Leaving the queue for the log or the
-    /// DLQ, coming back from either, and a new position at the tail follow from `progress.status` and `placement`.
+    /// DLQ, coming back from either, and a new position at the tail follow from `progress.status` and `placement`; what comes back always
+    /// gets a position at the tail. `Corrupt`, and nothing of the batch written, when an attempt's number is not the next one of its
+    /// delivery, when `progress.attempts` is below it, or when a DLQ row has no `dead_at` or a terminal one no `ended_at`.
     async fn settle(&self, batch: Vec<Settlement>) -> Result<Vec<Settled>, StoreError>;
 
     // Operators (D06).
 
     /// Stores a command when the delivery waits in a queue with a living owner: `true`. `false`: it does not, change it by version instead.
+    /// An owner found dead loses the queue here and now, so that the change by version passes; the next owner sees `taken_over`.
     async fn submit_command(&self, command: Command, now: Timestamp) -> Result<bool, StoreError>;
 
     /// Commands that wait for this owner, oldest first. They stay until answered.

@@ -6,11 +6,16 @@
 
 mod contract;
 mod error;
+mod limits;
+pub mod memory;
 mod read;
 mod records;
+mod unclaimed;
 
 pub use contract::Store;
 pub use error::StoreError;
+pub use limits::StoreLimits;
+pub use memory::MemoryStore;
 pub use read::{
     Counts, DeadLetterFilter, DeliveryFilter, LOG_RETENTION, PAGE_ROWS_MAX, Page, PageRequest, QueueSummary, StoreRead,
 };

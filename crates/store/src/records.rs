@@ -28,7 +28,8 @@ pub struct NewDelivery {
     /// Whether the queue keeps strict order.
     pub ordered: bool,
     /// The owner of an unordered queue with a free slot takes the delivery as it is stored: `progress` has begun its first attempt
-    /// already, and the lease is checked as in `claim`.
+    /// already, and the lease is checked as in `claim`. When the lease has ended, or the queue is ordered, the delivery is stored as
+    /// PENDING with that attempt taken back, and `Enqueued::Stored::claimed` is `false`: it must not be sent by this owner.
     pub claimed_under: Option<QueueLease>,
     pub idempotency: Option<Idempotency>,
 }
@@ -51,8 +52,9 @@ pub struct Idempotency {
 /// What became of one request of an `enqueue` batch. The batch is one transaction; a refused one leaves no trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Enqueued {
-    /// `ahead`: how many were waiting in the queue at that moment (Z11).
-    Stored { position: Position, ahead: u64 },
+    /// `ahead`: how many were waiting in the queue at that moment, those stored earlier in the same batch included (Z11).
+    /// `claimed`: it was taken under `claimed_under`; `false` when none was named or that lease had ended: then it waits unspent.
+    Stored { position: Position, ahead: u64, claimed: bool },
     /// The same idempotency key and the same request came before: that delivery's id.
     Repeated(DeliveryId),
     /// The same idempotency key with another request.
@@ -131,9 +133,10 @@ pub struct Settlement {
 /// What must still hold for a settlement to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guard {
-    /// The owner of the queue writes under its token.
+    /// The owner of the queue writes under its token to what waits there (PENDING, PROCESSING); all else is `Stale`.
     Lease(QueueLease),
-    /// Anybody writes to a delivery in no leased queue, if it has not changed since (D06).
+    /// Anybody writes to a delivery that does not wait in a queue with an owner, if it has not changed since (D06). An owner whose lease
+    /// has run out counts until `submit_command`, a takeover or a reopening of the store has ended it.
     Version(u32),
 }
 
@@ -153,7 +156,7 @@ pub enum Settled {
     Stale,
     /// The topic to forward to does not exist; nothing was written.
     NoTopic,
-    /// There is no such delivery.
+    /// There is no such delivery in that queue, or its connection has been deleted and it cannot come back.
     Gone,
 }
 
