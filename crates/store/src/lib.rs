@@ -4,6 +4,8 @@
 //! workers, and `now` is always an argument. It must not know of policies: decisions come in as values and are written whole.
 #![forbid(unsafe_code)]
 
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
 mod contract;
 mod error;
 mod limits;

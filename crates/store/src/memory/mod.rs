@@ -208,3 +208,26 @@ impl Store for MemoryStore {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::TestStore;
+
+    #[async_trait]
+    impl TestStore for MemoryStore {
+        fn store(&self) -> Arc<dyn Store> {
+            Arc::new(self.clone())
+        }
+
+        async fn reopen(&mut self) {
+            *self = MemoryStore::reopen(self);
+        }
+    }
+
+    async fn make_store(limits: StoreLimits) -> MemoryStore {
+        MemoryStore::new(limits)
+    }
+
+    crate::conformance_suite!(make_store);
+}

@@ -1,0 +1,159 @@
+//! Cases of lists and pages. They must not change more than they need to have something to list.
+
+use postrider_core::Failure;
+use postrider_core::delivery::{Delivery, Progress, Status};
+use postrider_core::id::DeliveryId;
+
+use super::fixture::*;
+use crate::*;
+
+async fn all_pages(store: &dyn Store, filter: &DeliveryFilter, limit: u32) -> Vec<DeliveryId> {
+    let mut found = Vec::new();
+    let mut page = PageRequest { limit, cursor: None };
+    loop {
+        let Page { items, next_cursor } = store.deliveries(filter, page).await.unwrap();
+        assert!(items.len() <= limit as usize);
+        found.extend(items.iter().map(|delivery| delivery.id));
+        let Some(cursor) = next_cursor else { return found };
+        page = PageRequest { limit, cursor: Some(cursor) };
+    }
+}
+
+pub async fn v07_deliveries_are_listed_newest_first_over_queue_dlq_and_log(store: &dyn Store) {
+    let world = World::new(store).await;
+    let connection = world.connection("billing", true).await;
+    let mut stored = world.stored(&connection, 7).await;
+    let lease = world.owner(&connection, 10).await;
+    world.attempted(stored[1], lease, Status::Success).await;
+    world.attempted(stored[4], lease, Status::Dlq).await;
+    world.attempted(stored[5], lease, Status::Failed).await;
+    stored.reverse();
+    for limit in [1, 3, 7, 100] {
+        assert_eq!(all_pages(store, &DeliveryFilter::default(), limit).await, stored, "pages of {limit}");
+    }
+    let bad = PageRequest { limit: 1, cursor: Some("no such page".to_owned()) };
+    assert!(store.deliveries(&DeliveryFilter::default(), bad).await.is_err());
+}
+
+pub async fn a_page_stays_good_while_deliveries_come_and_move(store: &dyn Store) {
+    let world = World::new(store).await;
+    let connection = world.connection("billing", true).await;
+    let stored = world.stored(&connection, 4).await;
+    let first = PageRequest { limit: 2, cursor: None };
+    let page = store.deliveries(&DeliveryFilter::default(), first).await.unwrap();
+    store.enqueue(vec![world.fresh(&connection, 100)]).await.unwrap();
+    let lease = world.owner(&connection, 110).await;
+    world.attempted(stored[2], lease, Status::Success).await;
+    world.attempted(stored[1], lease, Status::Success).await;
+    let next = PageRequest { limit: 10, cursor: page.next_cursor };
+    let rest = store.deliveries(&DeliveryFilter::default(), next).await.unwrap();
+    assert_eq!(rest.items.iter().map(|d| d.id).collect::<Vec<_>>(), [stored[1], stored[0]]);
+}
+
+pub async fn v07_all_conditions_of_a_filter_hold(store: &dyn Store) {
+    let world = World::new(store).await;
+    let [a, b] = [world.connection("a", true).await, world.connection("b", true).await];
+    let (in_a, in_b) = (world.stored(&a, 5).await, world.stored(&b, 1).await);
+    let lease = world.owner(&a, 10).await;
+    for (id, failure) in [(in_a[0], Failure::Timeout), (in_a[1], Failure::Status), (in_a[2], Failure::Status)] {
+        let mut decision = world.attempt_decision(id, lease, Status::Dlq).await;
+        decision.progress.failure = Some(failure);
+        world.settle(decision).await;
+    }
+    let only = DeliveryFilter { connection_id: Some(a.id), ..DeliveryFilter::default() };
+    let listed = async |filter: DeliveryFilter| all_pages(store, &filter, 2).await;
+    assert_eq!(listed(only.clone()).await.len(), 5);
+    let dead = DeliveryFilter { statuses: vec![Status::Dlq, Status::Failed], ..only.clone() };
+    assert_eq!(listed(dead.clone()).await, [in_a[2], in_a[1], in_a[0]]);
+    let refused = DeliveryFilter { failure: Some(Failure::Status), ..dead.clone() };
+    assert_eq!(listed(refused).await, [in_a[2], in_a[1]]);
+    let between = DeliveryFilter { created_from: Some(at(1)), created_before: Some(at(3)), ..only };
+    assert_eq!(listed(between).await, [in_a[2], in_a[1]]);
+    let waiting = DeliveryFilter { statuses: vec![Status::Pending], ..DeliveryFilter::default() };
+    assert_eq!(listed(waiting).await, [in_a[4], in_a[3], in_b[0]].map(|id| id));
+    let foreign =
+        DeliveryFilter { project_id: Some(postrider_core::id::ProjectId::from_u128(99)), ..DeliveryFilter::default() };
+    assert!(listed(foreign).await.is_empty());
+}
+
+pub async fn z14_a_queue_is_listed_as_it_will_be_delivered(store: &dyn Store) {
+    let world = World::new(store).await;
+    let ordered = world.connection("ordered", true).await;
+    let stored = world.stored(&ordered, 5).await;
+    let first = store.queue(ordered.id, PageRequest { limit: 2, cursor: None }).await.unwrap();
+    let rest = store.queue(ordered.id, PageRequest { limit: 9, cursor: first.next_cursor }).await.unwrap();
+    assert_eq!(rest.next_cursor, None);
+    let listed: Vec<DeliveryId> = first.items.iter().chain(&rest.items).map(|delivery| delivery.id).collect();
+    assert_eq!(listed, stored);
+    let unordered = world.connection("unordered", false).await;
+    let mut late = world.fresh(&unordered, 0);
+    late.progress.due_at = at(500);
+    let soon = world.fresh(&unordered, 1);
+    store.enqueue(vec![late.clone(), soon.clone()]).await.unwrap();
+    assert_eq!(world.line(&unordered).await, [soon.id, late.id]);
+    let unknown = store.queue(postrider_core::id::ConnectionId::from_u128(99), FIRST_PAGE).await;
+    assert!(matches!(unknown, Err(StoreError::NotFound { .. })));
+}
+
+pub async fn z21_dead_letters_are_found_oldest_first(store: &dyn Store) {
+    let world = World::new(store).await;
+    let connection = world.connection("billing", true).await;
+    let stored = world.stored(&connection, 5).await;
+    let lease = world.owner(&connection, 10).await;
+    let any = DeadLetterFilter::default();
+    assert_eq!(store.oldest_dead_letter(connection.id, any).await, Ok(None));
+    // By number: arrival, retries so far, expired or not.
+    let facts = [(300, 0, false), (100, 3, false), (200, 0, true), (200, 1, false), (400, 0, false)];
+    for (id, (arrival, retries, expired)) in stored.iter().zip(facts) {
+        let mut decision = world.attempt_decision(*id, lease, Status::Dlq).await;
+        decision.progress = Progress {
+            dead_at: Some(at(arrival)),
+            dlq_retries: retries,
+            failure: Some(if expired { Failure::Expired } else { Failure::Status }),
+            ..decision.progress
+        };
+        world.settle(decision).await;
+    }
+    let found = async |until, filter, after, rows_max| {
+        let letters = store.dead_letters(connection.id, at(until), filter, after, rows_max).await.unwrap();
+        letters.iter().map(|delivery: &Delivery| delivery.id).collect::<Vec<_>>()
+    };
+    assert_eq!(found(300, any, None, 10).await, [stored[1], stored[2], stored[3], stored[0]]);
+    assert_eq!(found(299, any, None, 2).await, [stored[1], stored[2]]);
+    assert_eq!(found(300, any, Some((at(200), stored[2])), 10).await, [stored[3], stored[0]]);
+    let due = DeadLetterFilter { dlq_retries_below: Some(3), leave_out_expired: true };
+    assert_eq!(found(999, due, None, 10).await, [stored[3], stored[0], stored[4]]);
+    assert_eq!(found(999, due, None, 1).await, [stored[3]], "those left out take no room");
+    assert_eq!(store.oldest_dead_letter(connection.id, any).await, Ok(Some(at(100))));
+    assert_eq!(store.oldest_dead_letter(connection.id, due).await, Ok(Some(at(200))));
+}
+
+pub async fn connections_and_topics_are_listed_by_name(store: &dyn Store) {
+    let world = World::new(store).await;
+    for name in ["b", "c", "a"] {
+        world.connection(name, true).await;
+        world.topic(name).await;
+    }
+    let first = store.connections(world.project_id, PageRequest { limit: 2, cursor: None }).await.unwrap();
+    let next = PageRequest { limit: 2, cursor: first.next_cursor };
+    let second = store.connections(world.project_id, next).await.unwrap();
+    let names: Vec<&str> = first.items.iter().chain(&second.items).map(|c| c.name.as_str()).collect();
+    assert_eq!((names, second.next_cursor), (vec!["a", "b", "c"], None));
+    let first = store.topics(world.project_id, PageRequest { limit: 2, cursor: None }).await.unwrap();
+    let second = store.topics(world.project_id, PageRequest { limit: 2, cursor: first.next_cursor }).await.unwrap();
+    let names: Vec<&str> = first.items.iter().chain(&second.items).map(|topic| topic.name.as_str()).collect();
+    assert_eq!((names, second.next_cursor), (vec!["a", "b", "c"], None));
+}
+
+pub async fn each_queue_of_a_project_has_its_summary(store: &dyn Store) {
+    let world = World::new(store).await;
+    let [a, b] = [world.connection("a", true).await, world.connection("b", true).await];
+    world.stored(&a, 2).await;
+    let lease = world.owner(&b, 5).await;
+    let mut summaries = store.queue_summaries(world.project_id).await.unwrap();
+    summaries.sort_by_key(|summary| summary.queue_id);
+    assert_eq!(summaries, [world.summary(&a).await, world.summary(&b).await]);
+    assert_eq!(summaries[0].oldest_waiting_since, Some(at(0)));
+    assert_eq!((summaries[1].waiting, summaries[1].owner), (0, Some(lease.worker_id)));
+    assert_eq!(summaries[1].oldest_waiting_since, None);
+}

@@ -1,0 +1,211 @@
+//! One suite for every store, cut by topic. `conformance_suite!(make_store)` turns each case into a test.
+//!
+//! `make_store` is an `async fn(StoreLimits) -> impl TestStore` that gives a fresh, empty store each time. The suite must not know which
+//! store it runs on: it sees the contract only, and it reads no clock and rolls no dice.
+#![allow(clippy::unwrap_used, reason = "these are tests, wherever they are compiled")]
+
+pub mod commands;
+pub mod configuration;
+mod fixture;
+pub mod intake;
+pub mod listing;
+pub mod ownership;
+pub mod retention;
+pub mod settle;
+pub mod topics;
+pub mod walk;
+pub mod window;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::{Store, StoreLimits};
+
+/// A store under test, and the power to kill it.
+#[async_trait]
+pub trait TestStore: Send {
+    fn store(&self) -> Arc<dyn Store>;
+
+    /// Ends the store without a goodbye and opens it again over the same data. Whatever it had answered is still there, and with an
+    /// embedded store every lease has ended. `store()` gives the new one from then on.
+    async fn reopen(&mut self);
+}
+
+/// The limits that the suite's stores are made with: low enough to reach.
+pub const LIMITS: StoreLimits = StoreLimits { queue_messages_max: 400, queue_bytes_max: 1_000_000 };
+
+/// Makes a test of every case of the suite, for the store that `make_store` makes.
+///
+/// The tests stand where the macro does: `conformance_suite!(crate::tests::make_store);`.
+#[macro_export]
+macro_rules! conformance_suite {
+    ($make_store:path) => {
+        $crate::conformance_tests! { on_store $make_store,
+            intake {
+                z11_each_request_is_told_how_many_wait_ahead,
+                z11_what_has_left_the_queue_is_not_ahead,
+                z13_what_was_accepted_reads_back_whole,
+                a_missing_connection_refuses_its_own_request_only,
+                a_known_id_refuses_the_whole_batch,
+                d15_a_repeat_gets_the_first_id_until_its_key_ends,
+                d07_a_full_queue_refuses_and_drops_nothing,
+                d07_a_queue_full_of_bytes_refuses,
+                d04_a_delivery_is_claimed_as_it_is_stored,
+                d04_a_claim_under_an_ended_lease_waits_unspent,
+                d12_direct_calls_go_straight_to_the_log,
+                d12_a_call_with_a_gap_in_its_attempts_is_refused,
+                bodies_of_one_event_are_stored_once,
+            }
+            ownership {
+                d05_only_queues_with_something_waiting_are_taken_oldest_first,
+                d05_a_living_owner_keeps_its_queue,
+                d05_a_renewal_after_the_end_is_refused,
+                d05_a_released_queue_is_not_taken_over,
+                d05_named_queues_are_taken_also_when_empty,
+                d05_a_worker_id_is_used_once,
+                d05_a_stale_token_changes_nothing,
+            }
+            window {
+                z14_an_ordered_queue_loads_in_the_order_of_arrival,
+                a_window_keeps_to_its_bytes_but_brings_one,
+                d04_a_claim_takes_fresh_ones_before_retries,
+                a_claim_raises_the_version,
+                the_next_due_time_is_the_earliest_of_what_is_pending,
+            }
+            settle {
+                z13_a_success_moves_to_the_log_with_its_attempt,
+                z16_a_failed_head_keeps_its_place,
+                z20_a_dead_letter_leaves_the_queue_with_its_note,
+                z21_a_dead_letter_comes_back_at_the_tail,
+                d27_a_resend_brings_a_delivery_back_from_the_log,
+                a_waiting_delivery_is_sent_to_the_tail,
+                d06_a_version_is_compared,
+                d06_only_the_owner_changes_what_waits_in_its_queue,
+                a_lease_reaches_only_what_waits,
+                what_is_not_there_is_gone,
+                d05_a_stale_one_leaves_the_others_of_its_batch_alone,
+                settlements_of_one_delivery_apply_in_their_order,
+                a_gap_in_the_attempts_is_refused,
+                an_end_without_its_time_is_refused,
+                z23_an_edit_keeps_what_was_accepted,
+                z22_a_forward_carries_the_edited_body,
+            }
+            commands {
+                d06_a_command_waits_until_its_owner_answers,
+                d06_a_settlement_answers_its_command,
+                d06_a_command_needs_a_living_owner_and_a_waiting_delivery,
+            }
+            configuration {
+                d16_names_are_unique_in_their_project,
+                projects_are_found_by_name_and_by_id,
+                z11_turning_order_on_lines_up_by_arrival,
+                z18_a_connection_with_requests_is_deleted_only_by_force,
+                an_empty_connection_is_deleted,
+            }
+            topics {
+                z22_a_message_is_given_out_until_it_is_acknowledged,
+                z22_what_is_missing_or_taken_is_refused,
+                a_topic_goes_with_its_messages_and_subscriptions,
+                a_deleted_subscription_owes_nothing,
+            }
+            retention {
+                v07_the_log_goes_in_bounded_steps_oldest_first,
+                d07_what_waits_and_the_dlq_are_never_pruned,
+                z23_an_edited_delivery_takes_both_bodies_with_it,
+                d41_a_message_that_is_owed_stays,
+                d15_ended_keys_go,
+            }
+            listing {
+                v07_deliveries_are_listed_newest_first_over_queue_dlq_and_log,
+                a_page_stays_good_while_deliveries_come_and_move,
+                v07_all_conditions_of_a_filter_hold,
+                z14_a_queue_is_listed_as_it_will_be_delivered,
+                z21_dead_letters_are_found_oldest_first,
+                connections_and_topics_are_listed_by_name,
+                each_queue_of_a_project_has_its_summary,
+            }
+        }
+        $crate::conformance_tests! { on_test_store $make_store,
+            intake {
+                z13_a_kill_loses_nothing_that_was_answered,
+                d02_commit_order_is_position_order,
+                d15_keys_survive_a_kill,
+            }
+            ownership {
+                z13_a_kill_ends_every_lease,
+                z13_a_graceful_stop_is_remembered,
+            }
+            window {
+                d04_the_next_owner_finds_what_was_claimed,
+            }
+            settle {
+                z22_a_forward_is_in_the_topic_and_not_in_the_dlq,
+                d03_settlements_survive_a_kill_in_their_order,
+            }
+            configuration {
+                z18_a_change_keeps_the_queue,
+                named_values_are_kept_until_removed,
+            }
+            topics {
+                z22_every_existing_subscription_gets_each_message,
+            }
+            walk {
+                z13_a_random_walk_keeps_the_books,
+            }
+        }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! conformance_tests {
+    (on_store $make_store:path, $($topic:ident { $($case:ident,)* })*) => {
+        $($(
+            #[tokio::test]
+            async fn $case() {
+                let test = $make_store($crate::conformance::LIMITS).await;
+                let store = $crate::conformance::TestStore::store(&test);
+                $crate::conformance::$topic::$case(&*store).await;
+            }
+        )*)*
+    };
+    (on_test_store $make_store:path, $($topic:ident { $($case:ident,)* })*) => {
+        $($(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                let mut test = $make_store($crate::conformance::LIMITS).await;
+                $crate::conformance::$topic::$case(&mut test).await;
+            }
+        )*)*
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    /// A case that is not in the list would never run.
+    #[test]
+    fn every_case_is_in_the_suite() {
+        let (_, list) = include_str!("mod.rs").split_once("macro_rules! conformance_suite").unwrap();
+        let topics = [
+            include_str!("intake.rs"),
+            include_str!("ownership.rs"),
+            include_str!("window.rs"),
+            include_str!("settle.rs"),
+            include_str!("commands.rs"),
+            include_str!("configuration.rs"),
+            include_str!("topics.rs"),
+            include_str!("retention.rs"),
+            include_str!("listing.rs"),
+            include_str!("walk.rs"),
+        ];
+        let mut cases = 0;
+        for line in topics.iter().flat_map(|topic| topic.lines()) {
+            let Some(rest) = line.strip_prefix("pub async fn ") else { continue };
+            let (case, _) = rest.split_once('(').unwrap();
+            assert!(list.contains(&format!("{case},")), "`{case}` is not in the list");
+            cases += 1;
+        }
+        assert!(cases > 50, "only {cases} cases found");
+    }
+}
