@@ -130,7 +130,8 @@ pub trait Store: StoreRead {
     // Retention.
 
     /// Removes at most `rows_max` log rows that ended before `log_before`, with their attempts and unshared bodies; topic messages past their
-    /// topic's retention that no subscription still owes (D41); ended idempotency keys. Never what waits, nor the DLQ.
+    /// topic's retention that no subscription still owes (D41); ended idempotency keys; commands issued before `log_before`, answered or
+    /// not. Each kind at most `rows_max`. Never what waits, nor the DLQ.
     async fn prune(&self, log_before: Timestamp, now: Timestamp, rows_max: u32) -> Result<Pruned, StoreError>;
 
     /// Flushes, checkpoints and closes; later calls answer `Closed`.

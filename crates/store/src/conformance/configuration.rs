@@ -49,6 +49,8 @@ pub async fn z18_a_change_keeps_the_queue(test: &mut dyn TestStore) {
     store.replace_connection(&changed, 1).await.unwrap();
     let late = Connection { version: 2, ..connection.clone() };
     assert!(matches!(store.replace_connection(&late, 1).await, Err(StoreError::Conflict(_))), "it has changed since");
+    let early = Connection { version: 4, ..connection.clone() };
+    assert!(matches!(store.replace_connection(&early, 3).await, Err(StoreError::Conflict(_))));
     test.reopen().await;
     let store = test.store();
     let world = world.over(&*store);

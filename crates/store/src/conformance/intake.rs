@@ -185,6 +185,11 @@ pub async fn d15_a_repeat_gets_the_first_id_until_its_key_ends(store: &dyn Store
     assert!(matches!(answers[0], Enqueued::Stored { .. }), "an ended key is free again");
     let repeat = store.enqueue(vec![keyed(world.fresh(&connection, 1001), 1, 9, 2000)]).await.unwrap();
     assert_eq!(repeat, [Enqueued::Repeated(ended.id)]);
+    let mut lost = keyed(world.fresh(&connection, 1), 3, 1, 1000);
+    lost.connection_id = ConnectionId::from_u128(99);
+    let answers = store.enqueue(vec![lost, keyed(world.fresh(&connection, 1), 3, 2, 1000)]).await.unwrap();
+    assert_eq!(answers[0], Enqueued::NoConnection);
+    assert!(matches!(answers[1], Enqueued::Stored { .. }), "a refused request leaves its key free");
 }
 
 pub async fn d15_keys_survive_a_kill(test: &mut dyn TestStore) {

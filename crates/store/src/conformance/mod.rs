@@ -65,6 +65,7 @@ macro_rules! conformance_suite {
                 d05_named_queues_are_taken_also_when_empty,
                 d05_a_worker_id_is_used_once,
                 d05_a_stale_token_changes_nothing,
+                d05_a_lease_given_back_is_stale_for_its_own_worker_too,
             }
             window {
                 z14_an_ordered_queue_loads_in_the_order_of_arrival,
@@ -114,6 +115,7 @@ macro_rules! conformance_suite {
                 d07_what_waits_and_the_dlq_are_never_pruned,
                 z23_an_edited_delivery_takes_both_bodies_with_it,
                 d41_a_message_that_is_owed_stays,
+                d06_old_commands_go,
                 d15_ended_keys_go,
             }
             listing {

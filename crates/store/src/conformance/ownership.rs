@@ -119,6 +119,21 @@ pub async fn d05_a_stale_token_changes_nothing(store: &dyn Store) {
     assert!(matches!(world.attempted(ids[0], new, Status::Success).await, Settled::Applied { .. }));
 }
 
+pub async fn d05_a_lease_given_back_is_stale_for_its_own_worker_too(store: &dyn Store) {
+    let world = World::new(store).await;
+    let connection = world.connection("billing", true).await;
+    let stored = world.stored(&connection, 1).await;
+    let first = world.owner(&connection, 0).await;
+    store.release_queue(first).await.unwrap();
+    assert_eq!(world.attempted(stored[0], first, Status::Success).await, Settled::Stale);
+    let second = store.take_queues(first.worker_id, at(1), 1).await.unwrap()[0].lease;
+    assert!(matches!(store.load(first, None, ALL).await, Err(StoreError::LeaseLost)));
+    assert_eq!(world.attempted(stored[0], first, Status::Success).await, Settled::Stale, "the token decides");
+    store.close_worker(second.worker_id).await.unwrap();
+    assert_eq!(world.attempted(stored[0], second, Status::Success).await, Settled::Stale);
+    assert_eq!(world.summary(&connection).await.waiting, 1);
+}
+
 /// A kill ends every lease of an embedded store; the next owner is told, and the tokens go on rising.
 pub async fn z13_a_kill_ends_every_lease(test: &mut dyn TestStore) {
     let store = test.store();

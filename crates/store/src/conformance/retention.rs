@@ -80,6 +80,21 @@ pub async fn d41_a_message_that_is_owed_stays(store: &dyn Store) {
     assert_eq!(store.topic_messages(&topic, FIRST_PAGE).await.unwrap().items.len(), 1);
 }
 
+pub async fn d06_old_commands_go(store: &dyn Store) {
+    let world = World::new(store).await;
+    let connection = world.connection("billing", true).await;
+    let stored = world.stored(&connection, 1).await;
+    let lease = world.owner(&connection, 5).await;
+    let [old, young] = [world.command(&connection, stored[0], 10), world.command(&connection, stored[0], 20)];
+    for command in [&old, &young] {
+        assert!(store.submit_command(command.clone(), at(20)).await.unwrap());
+        store.answer_command(lease, command.id, CommandAnswer::Applied).await.unwrap();
+    }
+    store.prune(at(20), at(30), 10).await.unwrap();
+    assert_eq!(store.take_answer(old.id).await, Ok(None), "nobody came for it");
+    assert_eq!(store.take_answer(young.id).await, Ok(Some(CommandAnswer::Applied)));
+}
+
 pub async fn d15_ended_keys_go(store: &dyn Store) {
     let world = World::new(store).await;
     let connection = world.connection("billing", true).await;

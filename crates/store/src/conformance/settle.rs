@@ -132,6 +132,13 @@ pub async fn d06_a_version_is_compared(store: &dyn Store) {
     let right = world.decision(stored[0], Guard::Version(before.version), discarded.clone()).await;
     assert!(matches!(world.settle(right.clone()).await, Settled::Applied { .. }));
     assert_eq!(world.settle(right).await, Settled::Stale, "the same change twice");
+    let back = ended(before.progress, Status::Pending, at(9));
+    let decision = world.decision(stored[0], Guard::Version(before.version + 1), back).await;
+    let next = Settlement { guard: Guard::Version(before.version + 2), ..decision.clone() };
+    let settled = store.settle(vec![decision.clone(), decision, next]).await.unwrap();
+    assert!(matches!(settled[0], Settled::Applied { .. }));
+    assert_eq!(settled[1], Settled::Stale, "also within one batch");
+    assert!(matches!(settled[2], Settled::Applied { version, .. } if version == before.version + 3));
 }
 
 pub async fn d06_only_the_owner_changes_what_waits_in_its_queue(store: &dyn Store) {

@@ -21,7 +21,7 @@ pub async fn z22_a_message_is_given_out_until_it_is_acknowledged(store: &dyn Sto
     }
     let first = store.pull(reader, at(10), 2).await.unwrap();
     assert_eq!(pulled_ids(&first), published[..2], "oldest first");
-    assert!(first.iter().all(|pulled| pulled.times_given == 1 && pulled.message.body == &b"news"[..]));
+    assert!(first.iter().all(|pulled| pulled.times_given == 1 && pulled.message.body == b"news"[..]));
     assert_eq!(pulled_ids(&store.pull(reader, at(10), 10).await.unwrap()), published[2..]);
     assert!(store.pull(reader, at(30_009), 10).await.unwrap().is_empty(), "they are given out for 30 s");
     assert_eq!(store.acknowledge(reader, vec![published[0], EventId::from_u128(9)]).await, Ok(1));

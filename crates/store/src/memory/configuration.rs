@@ -78,8 +78,7 @@ impl Data {
         for delivery_id in held {
             self.discard_with_connection(delivery_id, now);
         }
-        for (command, answer) in self.commands.values_mut().filter(|(command, _)| command.queue_id == id) {
-            debug_assert_eq!(command.queue_id, id);
+        for (_, answer) in self.commands.values_mut().filter(|(command, _)| command.queue_id == id) {
             answer.get_or_insert(CommandAnswer::NotWaiting);
         }
         self.queues.remove(&id);

@@ -1,7 +1,7 @@
 //! What may go, in bounded steps: old log rows, topic messages nobody waits for, ended keys. It must not touch what waits, nor the DLQ.
 
 use postrider_core::Timestamp;
-use postrider_core::id::{BodyId, DeliveryId, TopicId};
+use postrider_core::id::{BodyId, CommandId, DeliveryId, TopicId};
 
 use super::rows::Data;
 use crate::records::*;
@@ -41,7 +41,16 @@ impl Data {
             pruned.idempotency_keys += 1;
         }
         // Answers that nobody came for, and commands to owners that never were.
-        self.commands.retain(|_, (command, _)| command.issued_at >= log_before);
+        let commands: Vec<CommandId> = self
+            .commands
+            .iter()
+            .filter(|(_, (command, _))| command.issued_at < log_before)
+            .map(|(id, _)| *id)
+            .take(rows_max)
+            .collect();
+        for id in commands {
+            self.commands.remove(&id);
+        }
         pruned
     }
 
