@@ -17,13 +17,16 @@ use serde_json::{Map, Value};
 
 use crate::clock::Clock;
 use crate::dice::Dice;
+use crate::operators::{self, Wish};
 use crate::options::EngineOptions;
 use crate::refusal::Refusal;
+use crate::shared::Shared;
+use crate::{configuring, entry, lifecycle, topics};
 
 /// A running engine. Clones share it.
 #[derive(Clone)]
 pub struct Engine {
-    store: Arc<dyn Store>,
+    shared: Arc<Shared>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -63,22 +66,32 @@ impl Engine {
         dice: Arc<dyn Dice>,
         options: EngineOptions,
     ) -> Result<Engine, StartError> {
-        todo!()
+        let shared = lifecycle::start(store, sender, clock, dice, options).await?;
+        Ok(Engine { shared })
     }
 
     /// Takes nothing more in, lets attempts under way end for at most `grace`, settles them, releases every queue and closes the worker.
     pub async fn stop(&self, grace: Wait) {
-        todo!()
+        lifecycle::stop(&self.shared, grace).await;
+    }
+
+    /// Ends every task at once and writes nothing more, as a crash would: for tests and for simulation.
+    pub fn abandon(&self) {
+        lifecycle::end(&self.shared);
     }
 
     /// Reading goes straight to the store.
     pub fn read(&self) -> &dyn StoreRead {
-        todo!()
+        let store: &dyn Store = &*self.shared.store;
+        store
     }
 
     /// The project that everything belongs to when none is named; the first one is `default`.
     pub async fn project(&self, name_or_id: &str) -> Result<ProjectId, Refusal> {
-        todo!()
+        let found = self.shared.store.project(name_or_id).await?;
+        found
+            .map(|project| project.id)
+            .ok_or_else(|| Refusal::NotFound { what: "project", name: name_or_id.to_owned() })
     }
 
     // Calls.
@@ -91,7 +104,7 @@ impl Engine {
         message: Message,
         options: SendOptions,
     ) -> Result<Outcome, Refusal> {
-        todo!()
+        entry::send(&self.shared, project, connection, message, options).await
     }
 
     /// Stores and returns, no call first (Z31).
@@ -102,16 +115,16 @@ impl Engine {
         message: Message,
         options: SendOptions,
     ) -> Result<Outcome, Refusal> {
-        todo!()
+        entry::publish(&self.shared, project, connection, message, options).await
     }
 
     // Connections.
 
     pub async fn connection(&self, project: ProjectId, connection: &ConnectionRef) -> Result<Arc<Connection>, Refusal> {
-        todo!()
+        self.shared.connections.find(project, connection)
     }
     pub async fn create_connection(&self, project: ProjectId, new: NewConnection) -> Result<Arc<Connection>, Refusal> {
-        todo!()
+        configuring::create(&self.shared, project, new).await
     }
     /// Replaces all settings; a new `name` renames it and keeps its queue (Z18). The kind cannot change.
     pub async fn replace_connection(
@@ -120,7 +133,7 @@ impl Engine {
         connection: &ConnectionRef,
         new: NewConnection,
     ) -> Result<Arc<Connection>, Refusal> {
-        todo!()
+        configuring::replace(&self.shared, project, connection, new).await
     }
     pub async fn delete_connection(
         &self,
@@ -128,7 +141,7 @@ impl Engine {
         connection: &ConnectionRef,
         forced: bool,
     ) -> Result<(), Refusal> {
-        todo!()
+        configuring::delete(&self.shared, project, connection, forced).await
     }
     /// Pauses or resumes: while paused, calls are stored and nothing is sent.
     pub async fn set_paused(
@@ -137,7 +150,7 @@ impl Engine {
         connection: &ConnectionRef,
         paused: bool,
     ) -> Result<Arc<Connection>, Refusal> {
-        todo!()
+        configuring::set_paused(&self.shared, project, connection, paused).await
     }
 
     // Deliveries, by a person.
@@ -145,10 +158,13 @@ impl Engine {
     /// Retry, resend, discard, set aside or attempt now; answers with the delivery as it stands then. For a delivery in a leased queue the
     /// owner applies it between attempts (D06).
     pub async fn by_hand(&self, project: ProjectId, id: DeliveryId, act: ByHand) -> Result<Delivery, Refusal> {
-        todo!()
+        match act {
+            ByHand::Edit | ByHand::Forward => Err(Refusal::Conflict("it needs a body or a topic".to_owned())),
+            act => operators::grant(&self.shared, project, id, Wish::Act(act)).await,
+        }
     }
     pub async fn edit_body(&self, project: ProjectId, id: DeliveryId, body: Bytes) -> Result<Delivery, Refusal> {
-        todo!()
+        operators::grant(&self.shared, project, id, Wish::Edit(body)).await
     }
     /// A dead letter goes to a topic, with or without the note in its headers.
     pub async fn forward(
@@ -158,7 +174,7 @@ impl Engine {
         topic: &TopicName,
         keep_header: bool,
     ) -> Result<Delivery, Refusal> {
-        todo!()
+        operators::grant(&self.shared, project, id, Wish::Forward { topic: topic.clone(), keep_header }).await
     }
 
     // Topics.
@@ -170,10 +186,10 @@ impl Engine {
         description: String,
         retention: Wait,
     ) -> Result<Topic, Refusal> {
-        todo!()
+        topics::create(&self.shared, project, name, description, retention).await
     }
     pub async fn delete_topic(&self, project: ProjectId, name: &TopicName) -> Result<(), Refusal> {
-        todo!()
+        topics::delete(&self.shared, project, name).await
     }
     pub async fn publish_to_topic(
         &self,
@@ -182,7 +198,7 @@ impl Engine {
         headers: HeaderList,
         body: Bytes,
     ) -> Result<EventId, Refusal> {
-        todo!()
+        topics::publish(&self.shared, project, name, headers, body).await
     }
     pub async fn create_subscription(
         &self,
@@ -191,10 +207,10 @@ impl Engine {
         name: String,
         redeliver_after: Wait,
     ) -> Result<PullSubscription, Refusal> {
-        todo!()
+        topics::subscribe(&self.shared, project, topic, name, redeliver_after).await
     }
     pub async fn delete_subscription(&self, project: ProjectId, topic: &TopicName, name: &str) -> Result<(), Refusal> {
-        todo!()
+        topics::unsubscribe(&self.shared, project, topic, name).await
     }
     pub async fn pull(
         &self,
@@ -203,7 +219,7 @@ impl Engine {
         subscription: &str,
         messages_max: u32,
     ) -> Result<Vec<Pulled>, Refusal> {
-        todo!()
+        topics::pull(&self.shared, project, topic, subscription, messages_max).await
     }
     pub async fn acknowledge(
         &self,
@@ -212,6 +228,6 @@ impl Engine {
         subscription: &str,
         ids: Vec<EventId>,
     ) -> Result<u64, Refusal> {
-        todo!()
+        topics::acknowledge(&self.shared, project, topic, subscription, ids).await
     }
 }

@@ -3,11 +3,28 @@
 //! Everything with an `if` about policy is in the core (law 1). The engine must not know of HTTP servers, of SQL, or of bytes on the wire.
 #![forbid(unsafe_code)]
 
+mod attempt;
+mod call;
+mod call_log;
 pub mod clock;
+mod configuring;
+mod connections;
 pub mod dice;
+mod dispatcher;
 mod engine;
+mod entry;
+mod forwarding;
+mod intake;
+mod lifecycle;
+mod maintenance;
+mod notifier;
+mod operators;
 mod options;
 mod refusal;
+mod runner;
+mod settler;
+mod shared;
+mod topics;
 
 pub use clock::{Clock, SystemClock};
 pub use dice::{Dice, SystemDice};

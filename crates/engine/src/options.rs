@@ -20,6 +20,8 @@ pub struct EngineOptions {
     pub call_log_waiting_max: usize,
     /// `body_bytes_max` (D07).
     pub body_bytes_max: u64,
+    /// Other workers share the store and may die: queues without an owner are looked for every few seconds.
+    pub other_workers: bool,
     /// How long the log keeps what has ended (V07).
     pub log_retention: Wait,
 }
@@ -35,6 +37,7 @@ impl Default for EngineOptions {
             intake_waiting_max: 16_384,
             call_log_waiting_max: 16_384,
             body_bytes_max: 8 << 20,
+            other_workers: false,
             log_retention: Wait::from_secs(30 * 24 * 3600),
         }
     }

@@ -1,0 +1,86 @@
+//! One time on the wire: hands the request to the sender, measures it, and writes the record of it.
+//!
+//! It must not know what follows from the reply; the core decides that.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use postrider_core::attempt::{Attempt, LOGGED_ANSWER_BYTES_MAX};
+use postrider_core::message::HeaderList;
+use postrider_core::verdict::{self, Verdict};
+use postrider_core::{Failure, NoAnswerKind, Reply, Timestamp, Wait};
+use postrider_wire::Outgoing;
+
+use crate::shared::Shared;
+
+/// How an attempt ended.
+pub(crate) struct Ended {
+    pub reply: Reply,
+    pub verdict: Verdict,
+    pub record: Attempt,
+}
+
+/// Makes the attempt. A panic in the sender is a failed attempt, not the end of a queue.
+pub(crate) fn make(shared: &Arc<Shared>, outgoing: Outgoing) -> BoxFuture<'static, Ended> {
+    let shared = Arc::clone(shared);
+    Box::pin(async move {
+        let number = outgoing.attempt;
+        let started_at = shared.clock.now();
+        let started = shared.clock.monotonic();
+        let reply = AssertUnwindSafe(shared.sender.send(outgoing)).catch_unwind().await.unwrap_or_else(|_| {
+            tracing::error!("sending broke down; the attempt counts as failed");
+            Reply::unanswered(NoAnswerKind::Internal, "sending broke down")
+        });
+        let took = shared.clock.monotonic().saturating_sub(started);
+        let verdict = verdict::over_http(&reply);
+        let record = record(number, started_at, took, &verdict, &reply);
+        Ended { reply, verdict, record }
+    })
+}
+
+fn record(number: u32, started_at: Timestamp, took: Wait, verdict: &Verdict, reply: &Reply) -> Attempt {
+    let (failure, error) = match verdict {
+        Verdict::Delivered => (None, None),
+        Verdict::Failed(failed) => (Some(failed.failure), Some(failed.error.clone())),
+    };
+    let answer = reply.answer();
+    Attempt {
+        number,
+        started_at,
+        took,
+        failure,
+        status: answer.map(|answer| answer.status),
+        error,
+        response_headers: answer.map_or_else(HeaderList::default, |answer| answer.headers.clone()),
+        response_body: answer.map_or_else(Bytes::new, |answer| first_bytes(&answer.body)),
+        response_bytes: answer.map_or(0, |answer| answer.body.len() as u64),
+        incomplete: answer.is_some_and(|answer| answer.incomplete),
+    }
+}
+
+/// A copy when the answer is longer, so that the log does not hold on to all of it.
+fn first_bytes(body: &Bytes) -> Bytes {
+    if body.len() <= LOGGED_ANSWER_BYTES_MAX {
+        return body.clone();
+    }
+    Bytes::copy_from_slice(&body[..LOGGED_ANSWER_BYTES_MAX])
+}
+
+/// The record of an attempt that was cut off (D04).
+pub(crate) fn interrupted(number: u32, started_at: Timestamp, error: Option<String>) -> Attempt {
+    Attempt {
+        number,
+        started_at,
+        took: Wait::ZERO,
+        failure: Some(Failure::Interrupted),
+        status: None,
+        error,
+        response_headers: HeaderList::default(),
+        response_body: Bytes::new(),
+        response_bytes: 0,
+        incomplete: false,
+    }
+}

@@ -1,0 +1,114 @@
+//! A call that never waits in a queue: attempted straight away, retried while its caller waits, and entered in the log afterwards
+//! (Z01-Z05, Z12, D12).
+//!
+//! It must not know of queues.
+
+use std::sync::Arc;
+
+use postrider_core::Wait;
+use postrider_core::attempt::Attempt;
+use postrider_core::call::{CallStep, next_step};
+use postrider_core::connection::Connection;
+use postrider_core::delivery::{Progress, Status};
+use postrider_core::outcome::Outcome;
+use postrider_core::verdict::Verdict;
+use postrider_store::{CallRecord, NewDelivery};
+use postrider_wire::Outgoing;
+use tokio::sync::oneshot;
+
+use crate::attempt::{self, Ended};
+use crate::refusal::Refusal;
+use crate::shared::Shared;
+
+/// Whether failures that Z01 names are tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Retries {
+    AsConfigured,
+    /// A request that only reads, on a connection with the queue on: one attempt (Z12).
+    Never,
+}
+
+/// Makes the call in a task of its own, so that an attempt under way is finished and logged when its caller leaves (Z05).
+pub(crate) async fn call(
+    shared: &Arc<Shared>,
+    connection: Arc<Connection>,
+    new: NewDelivery,
+    retries: Retries,
+) -> Result<Outcome, Refusal> {
+    let (answer, outcome) = oneshot::channel();
+    let work = run(Arc::clone(shared), connection, new, retries, answer);
+    shared.spawn(work);
+    outcome.await.map_err(|_| Refusal::Stopping)
+}
+
+async fn run(
+    shared: Arc<Shared>,
+    connection: Arc<Connection>,
+    mut new: NewDelivery,
+    retries: Retries,
+    mut caller: oneshot::Sender<Outcome>,
+) {
+    let _under_way = shared.call_log.begin_call();
+    let policy = &connection.spec.policy;
+    let head = Arc::new(new.head.clone());
+    let mut attempts: Vec<Attempt> = Vec::with_capacity(1);
+    let mut waited = Wait::ZERO;
+    let (reply, verdict) = loop {
+        new.progress = new.progress.begun(shared.now());
+        let outgoing = Outgoing {
+            connection: Arc::clone(&connection),
+            delivery_id: new.id,
+            cid: new.cid.clone(),
+            attempt: new.progress.attempts,
+            head: Arc::clone(&head),
+            body: new.body.bytes.clone(),
+            timeout: policy.timeout,
+        };
+        let Ended { reply, verdict, record } = attempt::make(&shared, outgoing).await;
+        attempts.push(record);
+        if retries == Retries::Never || shared.is_stopping() {
+            break (reply, verdict);
+        }
+        let made = new.progress.attempts;
+        let wait = match next_step(policy, made, waited, &verdict, &reply, shared.now(), shared.roll()) {
+            CallStep::Return => break (reply, verdict),
+            CallStep::RetryAfter(wait) => wait,
+        };
+        if !wait_with_caller(&shared, &mut caller, wait).await {
+            break (reply, verdict);
+        }
+        waited = waited + wait;
+    };
+    new.progress = ended(new.progress, &verdict, &shared);
+    let outcome = Outcome::after_attempt(new.id, new.cid.clone(), &new.progress, reply);
+    shared.call_log.enter(CallRecord { delivery: new, attempts }).await;
+    // A caller who has left does not need to know.
+    let _ = caller.send(outcome);
+}
+
+/// `false`: the caller has left, or the engine stops; no further retry starts (Z05).
+async fn wait_with_caller(shared: &Shared, caller: &mut oneshot::Sender<Outcome>, wait: Wait) -> bool {
+    tokio::select! {
+        biased;
+        () = caller.closed() => false,
+        () = shared.call_log.stopped() => false,
+        () = tokio::time::sleep(wait.as_duration()) => true,
+    }
+}
+
+fn ended(mut progress: Progress, verdict: &Verdict, shared: &Shared) -> Progress {
+    let now = shared.now();
+    progress.ended_at = Some(now);
+    match verdict {
+        Verdict::Delivered => {
+            progress.status = Status::Success;
+            progress.delivered_at = Some(now);
+        }
+        Verdict::Failed(failed) => {
+            progress.status = Status::Failed;
+            progress.failure = Some(failed.failure);
+            progress.error = Some(failed.error.clone());
+        }
+    }
+    progress
+}

@@ -1,0 +1,80 @@
+//! The connections as they are now, by id and by name, in memory: every send looks here and none asks the store.
+//!
+//! It must not know what follows from a change; the facade tells the runners and the sender.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use postrider_core::connection::Connection;
+use postrider_core::id::{ConnectionId, ProjectId};
+
+use crate::engine::ConnectionRef;
+use crate::refusal::Refusal;
+
+#[derive(Default)]
+pub(crate) struct Connections(RwLock<Known>);
+
+#[derive(Default)]
+struct Known {
+    by_id: BTreeMap<ConnectionId, Arc<Connection>>,
+    /// Under one name there may be one connection of each kind (D16).
+    by_name: BTreeMap<ProjectId, BTreeMap<String, Vec<Arc<Connection>>>>,
+}
+
+impl Connections {
+    pub fn get(&self, id: ConnectionId) -> Option<Arc<Connection>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).by_id.get(&id).cloned()
+    }
+
+    pub fn all(&self) -> Vec<Arc<Connection>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).by_id.values().cloned().collect()
+    }
+
+    /// # Errors
+    /// `NotFound`; `Conflict` naming the kinds when the name alone is ambiguous (D16).
+    pub fn find(&self, project: ProjectId, wanted: &ConnectionRef) -> Result<Arc<Connection>, Refusal> {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let named = known.by_name.get(&project).and_then(|names| names.get(wanted.name.as_str()));
+        let named = named.map_or(&[][..], Vec::as_slice);
+        let mut fitting = named.iter().filter(|found| wanted.kind.is_none_or(|kind| kind == found.kind()));
+        match (fitting.next(), fitting.next()) {
+            (Some(only), None) => Ok(Arc::clone(only)),
+            (None, _) => Err(Refusal::NotFound { what: "connection", name: wanted.name.clone() }),
+            (Some(_), Some(_)) => {
+                let kinds: Vec<&str> = named.iter().map(|found| found.kind().as_str()).collect();
+                Err(Refusal::Conflict(format!(
+                    "`{}` names several connections: say which type is meant ({})",
+                    wanted.name,
+                    kinds.join(", ")
+                )))
+            }
+        }
+    }
+
+    pub fn put(&self, connection: Arc<Connection>) {
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        known.remove(connection.id);
+        let names = known.by_name.entry(connection.project_id).or_default();
+        let named = names.entry(connection.name.clone()).or_default();
+        named.push(Arc::clone(&connection));
+        named.sort_by_key(|found| found.kind());
+        known.by_id.insert(connection.id, connection);
+    }
+
+    pub fn remove(&self, id: ConnectionId) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(id);
+    }
+}
+
+impl Known {
+    fn remove(&mut self, id: ConnectionId) {
+        let Some(old) = self.by_id.remove(&id) else { return };
+        let Some(names) = self.by_name.get_mut(&old.project_id) else { return };
+        if let Some(named) = names.get_mut(&old.name) {
+            named.retain(|found| found.id != id);
+            if named.is_empty() {
+                names.remove(&old.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! How a request comes in: checked, given its ids, and sent down one of two ways: stored first, or called straight away.
+//!
+//! It must not know how a queue is delivered.
+
+use std::sync::Arc;
+
+use postrider_core::connection::{Connection, Target};
+use postrider_core::delivery::{Origin, Progress};
+use postrider_core::id::{DeliveryId, ProjectId};
+use postrider_core::message::Message;
+use postrider_core::outcome::Outcome;
+use postrider_core::schedule::Schedule;
+use postrider_core::{Answer, Reply, SettingError};
+use postrider_store::{Enqueued, NewBody, NewDelivery};
+
+use crate::call::{self, Retries};
+use crate::engine::{ConnectionRef, SendOptions};
+use crate::refusal::Refusal;
+use crate::shared::Shared;
+
+/// A call: attempted in its turn, its caller told the outcome.
+pub(crate) async fn send(
+    shared: &Arc<Shared>,
+    project: ProjectId,
+    wanted: &ConnectionRef,
+    message: Message,
+    options: SendOptions,
+) -> Result<Outcome, Refusal> {
+    let connection = accept(shared, project, wanted, &message)?;
+    let only_reads = message.head.method.only_reads();
+    let new = new_delivery(shared, &connection, message, options, Origin::Call);
+    // Z18, D31: with requests still queued, a connection whose queue was turned off behaves as if it were on.
+    let queued = connection.spec.policy.queue.use_queue
+        || shared.queues.get(connection.id).is_some_and(|queue| queue.has_backlog());
+    if only_reads && queued {
+        return call::call(shared, connection, new, Retries::Never).await;
+    }
+    if !queued {
+        return call::call(shared, connection, new, Retries::AsConfigured).await;
+    }
+    let (id, cid) = (new.id, new.cid.clone());
+    let waiting = shared.notifier.expect(id, cid.clone());
+    let stored = match shared.intake.store(new).await? {
+        Ok(stored) => stored,
+        Err(error) => return Ok(Outcome::not_stored(cid, error.to_string())),
+    };
+    match stored {
+        Enqueued::Stored { .. } if connection.is_held() => Ok(Outcome::queued(id, cid)),
+        Enqueued::Stored { .. } => Ok(waiting.outcome(connection.spec.policy.timeout).await),
+        other => not_newly_stored(shared, other, Outcome::queued(id, cid), &connection).await,
+    }
+}
+
+/// Stores and returns (Z31).
+pub(crate) async fn publish(
+    shared: &Arc<Shared>,
+    project: ProjectId,
+    wanted: &ConnectionRef,
+    message: Message,
+    options: SendOptions,
+) -> Result<Outcome, Refusal> {
+    let connection = accept(shared, project, wanted, &message)?;
+    let new = new_delivery(shared, &connection, message, options, Origin::Publish);
+    let queued = Outcome::queued(new.id, new.cid.clone());
+    match shared.intake.store(new).await? {
+        Ok(Enqueued::Stored { .. }) => Ok(queued),
+        Ok(other) => not_newly_stored(shared, other, queued, &connection).await,
+        Err(error) => Ok(Outcome::not_stored(queued.cid, error.to_string())),
+    }
+}
+
+/// Our own refusals, before anything is stored or sent.
+fn accept(
+    shared: &Shared,
+    project: ProjectId,
+    wanted: &ConnectionRef,
+    message: &Message,
+) -> Result<Arc<Connection>, Refusal> {
+    if shared.is_stopping() {
+        return Err(Refusal::Stopping);
+    }
+    let connection = shared.connections.find(project, wanted)?;
+    if !connection.spec.is_active {
+        return Err(Refusal::Inactive(connection.name.clone()));
+    }
+    let (given, allowed) = (message.body.len() as u64, shared.options.body_bytes_max);
+    if given > allowed {
+        return Err(Refusal::TooLarge { given, allowed });
+    }
+    let Target::Rest(rest) = &connection.spec.target;
+    if let Err(error) = rest.url_path.fill(&message.head.params, &message.head.path) {
+        let path = format!("{}{}", rest.url_path.as_str(), message.head.path);
+        return Err(Refusal::Invalid(vec![SettingError::new("path", path, format!("one that can be built: {error}"))]));
+    }
+    Ok(connection)
+}
+
+fn new_delivery(
+    shared: &Shared,
+    connection: &Connection,
+    message: Message,
+    options: SendOptions,
+    origin: Origin,
+) -> NewDelivery {
+    let now = shared.now();
+    let policy = &connection.spec.policy;
+    let ladder = match &policy.schedule {
+        Schedule::Ladder(ladder) => Some(ladder.clone()),
+        Schedule::Backoff(_) => None,
+    };
+    NewDelivery {
+        id: shared.new_delivery_id(now),
+        project_id: connection.project_id,
+        connection_id: connection.id,
+        cid: options.cid.unwrap_or_else(|| shared.new_cid(now)),
+        origin,
+        created_at: now,
+        head: message.head,
+        body: NewBody { id: shared.new_body_id(now), bytes: message.body },
+        event: None,
+        ladder,
+        progress: Progress::accepted(now),
+        ordered: policy.queue.ordered,
+        claimed_under: None,
+        idempotency: options.idempotency,
+    }
+}
+
+/// What a caller is told when its request left nothing new in the queue (Z30, D07, D15).
+async fn not_newly_stored(
+    shared: &Shared,
+    stored: Enqueued,
+    queued: Outcome,
+    connection: &Connection,
+) -> Result<Outcome, Refusal> {
+    match stored {
+        Enqueued::Stored { .. } => Ok(queued),
+        Enqueued::Repeated(id) => outcome_of(shared, id).await,
+        Enqueued::KeyReused => {
+            Err(Refusal::Conflict("the idempotency key was used for another request before".to_owned()))
+        }
+        Enqueued::Full { limit } => {
+            Ok(Outcome::not_stored(queued.cid, format!("the store is full: limit `{limit}` is reached")))
+        }
+        Enqueued::NoConnection => Err(Refusal::NotFound { what: "connection", name: connection.name.clone() }),
+    }
+}
+
+/// The outcome of an earlier request, as far as it has come.
+async fn outcome_of(shared: &Shared, id: DeliveryId) -> Result<Outcome, Refusal> {
+    let Some(delivery) = shared.store.delivery(id).await? else {
+        return Err(Refusal::NotFound { what: "delivery", name: id.to_string() });
+    };
+    let last = shared.store.attempts(id).await?.pop();
+    let reply = match last {
+        Some(attempt) if attempt.status.is_some() => Reply::Answered(Answer {
+            status: attempt.status.unwrap_or_default(),
+            headers: attempt.response_headers,
+            incomplete: attempt.incomplete || attempt.response_bytes > attempt.response_body.len() as u64,
+            body: attempt.response_body,
+        }),
+        Some(_) | None => Reply::unanswered(postrider_core::NoAnswerKind::Internal, "no answer came"),
+    };
+    Ok(Outcome::after_attempt(id, delivery.cid.clone(), &delivery.progress, reply))
+}

@@ -1,0 +1,189 @@
+//! Stores requests in batches, in the order in which they came, and hands what is stored to the runners in that same order.
+//!
+//! One task takes whatever has arrived: the next batch forms while the former one is written. It must not know what a request is
+//! delivered to, nor who waits for its outcome.
+
+use std::sync::Arc;
+
+use postrider_core::delivery::Delivery;
+use postrider_core::message::RequestHead;
+use postrider_store::{Enqueued, Loaded, NewDelivery, QueueLease, StoreError};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::dispatcher::{self, QueueHandle};
+use crate::refusal::Refusal;
+use crate::runner::{ToRunner, not_begun};
+use crate::shared::Shared;
+
+/// The door to the storing task.
+pub(crate) struct Intake {
+    waiting: mpsc::Sender<Request>,
+    stop: watch::Sender<bool>,
+    ended: watch::Sender<bool>,
+}
+
+pub(crate) struct Request {
+    new: NewDelivery,
+    answer: oneshot::Sender<Result<Enqueued, StoreError>>,
+}
+
+impl Intake {
+    pub fn new(waiting_max: usize) -> (Self, mpsc::Receiver<Request>) {
+        let (waiting, requests) = mpsc::channel(waiting_max.max(1));
+        (Intake { waiting, stop: watch::Sender::new(false), ended: watch::Sender::new(false) }, requests)
+    }
+
+    /// Once this has been polled, the request is stored even if nobody waits for the answer.
+    ///
+    /// # Errors
+    /// `Full` when too many requests wait to be stored; nothing is dropped (law 5).
+    pub async fn store(&self, new: NewDelivery) -> Result<Result<Enqueued, StoreError>, Refusal> {
+        let (answer, stored) = oneshot::channel();
+        self.waiting.try_send(Request { new, answer }).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => Refusal::Full { limit: "intake_waiting_max" },
+            mpsc::error::TrySendError::Closed(_) => Refusal::Stopping,
+        })?;
+        stored.await.map_err(|_| Refusal::Stopping)
+    }
+
+    /// Refuses what comes from now on, and waits until all that came before is stored and handed over.
+    pub async fn stop(&self) {
+        self.stop.send_replace(true);
+        let mut ended = self.ended.subscribe();
+        // The sender lives in `self`.
+        let _ = ended.wait_for(|ended| *ended).await;
+    }
+}
+
+/// The storing task.
+pub(crate) async fn run(shared: Arc<Shared>, mut requests: mpsc::Receiver<Request>) {
+    let batch_max = shared.options.intake_batch_max.max(1);
+    let mut taken = Vec::with_capacity(batch_max);
+    let mut stop = shared.intake.stop.subscribe();
+    let mut open = true;
+    loop {
+        tokio::select! {
+            biased;
+            () = told(&mut stop), if open => {
+                open = false;
+                requests.close();
+            }
+            count = requests.recv_many(&mut taken, batch_max) => {
+                if count == 0 {
+                    break;
+                }
+                store_batch(&shared, &mut taken).await;
+            }
+        }
+    }
+    shared.intake.ended.send_replace(true);
+}
+
+/// Waits until it is told to stop.
+async fn told(stop: &mut watch::Receiver<bool>) {
+    let _ = stop.wait_for(|stop| *stop).await;
+}
+
+/// What goes to the runner once the request is stored, so that nothing is read back.
+struct Copy {
+    loaded: Loaded,
+    queue: Arc<QueueHandle>,
+    slot: Option<QueueLease>,
+}
+
+async fn store_batch(shared: &Arc<Shared>, taken: &mut Vec<Request>) {
+    let mut batch = Vec::with_capacity(taken.len());
+    let mut copies = Vec::with_capacity(taken.len());
+    let mut answers = Vec::with_capacity(taken.len());
+    for Request { mut new, answer } in taken.drain(..) {
+        let queue = dispatcher::queue(shared, new.connection_id, None);
+        if !new.ordered {
+            claim_as_stored(shared, &queue, &mut new);
+        }
+        queue.set_backlog(true);
+        copies.push(Copy { loaded: as_loaded(&new), queue, slot: new.claimed_under });
+        batch.push(new);
+        answers.push(answer);
+    }
+    match shared.store.enqueue(batch).await {
+        Ok(results) => {
+            for ((copy, result), answer) in copies.into_iter().zip(results).zip(answers) {
+                hand_over(shared, copy, &result);
+                let _ = answer.send(Ok(result));
+            }
+        }
+        Err(error) => {
+            for (copy, answer) in copies.into_iter().zip(answers) {
+                nothing_came(&copy);
+                let _ = answer.send(Err(error.clone()));
+            }
+        }
+    }
+}
+
+/// A free slot of an unordered queue: the attempt's beginning is written with the request itself.
+fn claim_as_stored(shared: &Shared, queue: &QueueHandle, new: &mut NewDelivery) {
+    if !shared.lease.may_send() {
+        return;
+    }
+    if let Some(lease) = queue.slots.take_one() {
+        new.progress = new.progress.clone().begun(new.created_at);
+        new.claimed_under = Some(lease);
+    }
+}
+
+fn hand_over(shared: &Shared, copy: Copy, result: &Enqueued) {
+    let Enqueued::Stored { position, ahead, claimed } = *result else {
+        return nothing_came(&copy);
+    };
+    if !claimed {
+        give_slot_back(&copy);
+    }
+    let Copy { mut loaded, queue, slot } = copy;
+    loaded.delivery.position = Some(position);
+    if slot.is_some() && !claimed {
+        loaded.delivery.progress = not_begun(&loaded.delivery.progress);
+    }
+    let id = loaded.delivery.id;
+    let loaded = Box::new(loaded);
+    let told = queue.tell(if claimed { ToRunner::Claimed(loaded) } else { ToRunner::Fresh { loaded, ahead } });
+    if !told && let Some(caller) = shared.notifier.caller_of(id) {
+        caller.tell_queued();
+    }
+}
+
+/// The runner looks for itself whether anything waits.
+fn nothing_came(copy: &Copy) {
+    give_slot_back(copy);
+    copy.queue.tell(ToRunner::Wake);
+}
+
+fn give_slot_back(copy: &Copy) {
+    if let Some(lease) = copy.slot {
+        copy.queue.slots.give_back(lease, 1);
+    }
+}
+
+fn as_loaded(new: &NewDelivery) -> Loaded {
+    let head: RequestHead = new.head.clone();
+    Loaded {
+        delivery: Delivery {
+            id: new.id,
+            project_id: new.project_id,
+            connection_id: new.connection_id,
+            cid: new.cid.clone(),
+            origin: new.origin,
+            created_at: new.created_at,
+            head,
+            body_id: new.body.id,
+            body_bytes: new.body.bytes.len() as u64,
+            original_body_id: None,
+            event: new.event.clone(),
+            ladder: new.ladder.clone(),
+            position: None,
+            version: 0,
+            progress: new.progress.clone(),
+        },
+        body: new.body.bytes.clone(),
+    }
+}

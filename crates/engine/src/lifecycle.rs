@@ -1,0 +1,127 @@
+//! Starting and stopping: what comes up in which order, and how everything is put down without losing a decision.
+//!
+//! It must not know how any part works.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use postrider_core::Wait;
+use postrider_core::id::{ProjectId, WorkerId};
+use postrider_store::{Project, Store, StoreError};
+use postrider_wire::Sender;
+use tokio::sync::watch;
+
+use crate::call_log::{self, CallLog};
+use crate::clock::Clock;
+use crate::connections::Connections;
+use crate::dice::Dice;
+use crate::dispatcher::{self, Queues};
+use crate::intake::{self, Intake};
+use crate::maintenance::dlq_sweeper::{self, SweepNotice};
+use crate::maintenance::lease_keeper::{self, Lease};
+use crate::maintenance::pruner;
+use crate::notifier::Notifier;
+use crate::options::EngineOptions;
+use crate::runner::ToRunner;
+use crate::settler::{self, Settler};
+use crate::shared::Shared;
+
+/// After the grace, what is left to write gets this long; a store that is down cannot hold a stop up for ever.
+const LAST_WRITES: Duration = Duration::from_secs(5);
+const FIRST_PROJECT: &str = "default";
+
+pub(crate) async fn start(
+    store: Arc<dyn Store>,
+    sender: Arc<dyn Sender>,
+    clock: Arc<dyn Clock>,
+    dice: Arc<dyn Dice>,
+    options: EngineOptions,
+) -> Result<Arc<Shared>, StoreError> {
+    let now = clock.now();
+    let worker_id = WorkerId::new(now, dice.bits());
+    let asked_at = clock.monotonic();
+    store.open_worker(worker_id, options.lease, now).await?;
+    if store.projects().await?.is_empty() {
+        let id = ProjectId::new(now, dice.bits());
+        store.create_project(Project { id, name: FIRST_PROJECT.to_owned(), created_at: now }).await?;
+    }
+    let connections = Connections::default();
+    for connection in store.all_connections().await? {
+        connections.put(Arc::new(connection));
+    }
+    let (intake, requests) = Intake::new(options.intake_waiting_max);
+    let (settler, orders) = Settler::new();
+    let (call_log, records) = CallLog::new(options.call_log_waiting_max);
+    let other_workers = options.other_workers;
+    let shared = Arc::new(Shared {
+        lease: Lease::new(Arc::clone(&clock), worker_id, options.lease, asked_at),
+        store,
+        sender,
+        clock,
+        dice,
+        options,
+        connections,
+        notifier: Notifier::default(),
+        queues: Queues::default(),
+        intake,
+        settler,
+        call_log,
+        sweeps: SweepNotice::default(),
+        stopping: AtomicBool::new(false),
+        ended: watch::Sender::new(false),
+    });
+    shared.spawn(settler::run(Arc::clone(&shared), orders));
+    shared.spawn(intake::run(Arc::clone(&shared), requests));
+    shared.spawn(call_log::run(Arc::clone(&shared), records));
+    shared.spawn(lease_keeper::run(Arc::clone(&shared)));
+    if let Err(error) = dispatcher::take_orphans(&shared).await {
+        end(&shared);
+        return Err(error);
+    }
+    if other_workers {
+        shared.spawn(dispatcher::look_for_orphans(Arc::clone(&shared)));
+    }
+    shared.spawn(dlq_sweeper::run(Arc::clone(&shared)));
+    shared.spawn(pruner::run(Arc::clone(&shared)));
+    Ok(shared)
+}
+
+/// Takes nothing more in, lets what is under way end for at most `grace`, writes it, and gives everything back.
+pub(crate) async fn stop(shared: &Arc<Shared>, grace: Wait) {
+    if shared.stopping.swap(true, Ordering::AcqRel) {
+        return;
+    }
+    shared.call_log.stop();
+    let quiet = async {
+        // First everything that was accepted is handed to its runner, then the runners end.
+        shared.intake.stop().await;
+        tell_all(shared, || ToRunner::Stop);
+        shared.queues.all_ended().await;
+        shared.call_log.drained().await;
+    };
+    if tokio::time::timeout(grace.as_duration(), quiet).await.is_err() {
+        tell_all(shared, || ToRunner::Abort);
+        if tokio::time::timeout(LAST_WRITES, shared.queues.all_ended()).await.is_err() {
+            tracing::error!("not every decision could be written before the stop; what is not written is sent again");
+        }
+    }
+    let closed = tokio::time::timeout(LAST_WRITES, shared.store.close_worker(shared.lease.worker_id())).await;
+    if !matches!(closed, Ok(Ok(()))) {
+        tracing::warn!("the queues could not be given back; they are free once the lease has ended");
+    }
+    end(shared);
+}
+
+/// Ends every task where it stands, as a crash would.
+pub(crate) fn end(shared: &Shared) {
+    shared.stopping.store(true, Ordering::Release);
+    shared.ended.send_replace(true);
+    shared.notifier.dismiss_all();
+}
+
+fn tell_all(shared: &Shared, message: impl Fn() -> ToRunner) {
+    for handle in shared.queues.all() {
+        handle.tell(message());
+    }
+}

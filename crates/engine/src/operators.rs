@@ -1,0 +1,180 @@
+//! What people do to deliveries: retry, resend, discard, set aside, attempt now, edit, forward (Z23, D06, D27, D44).
+//!
+//! What waits in a leased queue is changed by its owner between attempts, everything else by version. It must not know the rules of what is
+//! allowed; the core refuses.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use postrider_core::decide::{ByHand, Event, Refused, Snapshot, decide};
+use postrider_core::delivery::Delivery;
+use postrider_core::id::{CommandId, DeliveryId, ProjectId};
+use postrider_core::topic::TopicName;
+use postrider_store::{
+    Command, CommandAct, CommandAnswer, Guard, NewBody, Placement, Settled, Settlement, TopicMessageDraft,
+};
+
+use crate::refusal::Refusal;
+use crate::runner::ToRunner;
+use crate::shared::Shared;
+use crate::{dispatcher, forwarding};
+
+/// How often a change by version is tried when somebody else was faster.
+const TRIES: u32 = 8;
+/// An owner in another process cannot tell us; its answer is looked for this often.
+const LOOK_FOR_ANSWER: Duration = Duration::from_secs(1);
+
+/// One wish of a person.
+pub(crate) enum Wish {
+    Act(ByHand),
+    Edit(Bytes),
+    Forward { topic: TopicName, keep_header: bool },
+}
+
+impl Wish {
+    fn by_hand(&self) -> ByHand {
+        match self {
+            Wish::Act(act) => *act,
+            Wish::Edit(_) => ByHand::Edit,
+            Wish::Forward { .. } => ByHand::Forward,
+        }
+    }
+
+    /// What the owner of a queue can be asked for; retry, resend and forward are about what no longer waits.
+    fn command(&self) -> Option<CommandAct> {
+        match self {
+            Wish::Edit(body) => Some(CommandAct::Edit { body: body.clone() }),
+            Wish::Act(ByHand::Discard) => Some(CommandAct::Discard),
+            Wish::Act(ByHand::SetAside) => Some(CommandAct::SetAside),
+            // Resending what waits means: attempt it now (D27).
+            Wish::Act(ByHand::AttemptNow | ByHand::Resend) => Some(CommandAct::AttemptNow),
+            Wish::Act(ByHand::Retry | ByHand::Forward | ByHand::Edit) | Wish::Forward { .. } => None,
+        }
+    }
+}
+
+/// Answers with the delivery as it stands then.
+pub(crate) async fn grant(
+    shared: &Arc<Shared>,
+    project: ProjectId,
+    id: DeliveryId,
+    wish: Wish,
+) -> Result<Delivery, Refusal> {
+    if let Wish::Edit(body) = &wish {
+        let (given, allowed) = (body.len() as u64, shared.options.body_bytes_max);
+        if given > allowed {
+            return Err(Refusal::TooLarge { given, allowed });
+        }
+    }
+    for _ in 0..TRIES {
+        let delivery = read(shared, project, id).await?;
+        let held = delivery.progress.status.is_waiting();
+        if held
+            && let Some(act) = wish.command()
+            && let Some(answer) = ask_owner(shared, &delivery, act).await?
+        {
+            return match answer {
+                CommandAnswer::Applied => read(shared, project, id).await,
+                CommandAnswer::AlreadyDelivered => Err(Refusal::NotNow(Refused::AlreadyDelivered)),
+                // It left the queue meanwhile: as it is now, other rules hold.
+                CommandAnswer::NotWaiting => continue,
+            };
+        }
+        if let Some(done) = change(shared, &delivery, &wish).await? {
+            return Ok(done);
+        }
+    }
+    Err(Refusal::Conflict("the delivery keeps changing; try again".to_owned()))
+}
+
+async fn read(shared: &Shared, project: ProjectId, id: DeliveryId) -> Result<Delivery, Refusal> {
+    let found = shared.store.delivery(id).await?.filter(|delivery| delivery.project_id == project);
+    found.ok_or_else(|| Refusal::NotFound { what: "delivery", name: id.to_string() })
+}
+
+/// `None`: nobody holds it.
+async fn ask_owner(shared: &Shared, delivery: &Delivery, act: CommandAct) -> Result<Option<CommandAnswer>, Refusal> {
+    let now = shared.now();
+    let id = shared.new_command_id(now);
+    let queue_id = delivery.connection_id;
+    let command = Command { id, queue_id, delivery_id: delivery.id, act, issued_at: now };
+    let mut answered = shared.notifier.expect_answer(id);
+    if !shared.store.submit_command(command, now).await? {
+        shared.notifier.answered(id);
+        return Ok(None);
+    }
+    shared.queues.tell(queue_id, ToRunner::Commands);
+    wait_for_answer(shared, id, &mut answered).await.map(Some)
+}
+
+async fn wait_for_answer(
+    shared: &Shared,
+    id: CommandId,
+    answered: &mut tokio::sync::oneshot::Receiver<()>,
+) -> Result<CommandAnswer, Refusal> {
+    let mut told = false;
+    loop {
+        tokio::select! {
+            biased;
+            _ = &mut *answered, if !told => told = true,
+            () = tokio::time::sleep(LOOK_FOR_ANSWER) => {}
+        }
+        if let Some(answer) = shared.store.take_answer(id).await? {
+            return Ok(answer);
+        }
+        if shared.is_stopping() {
+            return Err(Refusal::Stopping);
+        }
+    }
+}
+
+/// By version. `None`: somebody else was faster.
+async fn change(shared: &Arc<Shared>, delivery: &Delivery, wish: &Wish) -> Result<Option<Delivery>, Refusal> {
+    let Some(connection) = shared.connections.get(delivery.connection_id) else {
+        return Err(Refusal::Conflict("its connection is gone".to_owned()));
+    };
+    let now = shared.now();
+    let snapshot =
+        Snapshot { progress: &delivery.progress, policy: &connection.spec.policy, ladder: delivery.ladder.as_ref() };
+    let decision = decide(Event::ByHand(wish.by_hand()), snapshot, now, shared.roll())?;
+    let (edited_body, forward) = match wish {
+        Wish::Act(_) => (None, None),
+        Wish::Edit(body) => (Some(NewBody { id: shared.new_body_id(now), bytes: body.clone() }), None),
+        Wish::Forward { topic, keep_header } => {
+            (None, Some(forwarding::draft(delivery, topic.clone(), *keep_header, now)))
+        }
+    };
+    let progress = decision.progress;
+    let settlement = Settlement {
+        delivery_id: delivery.id,
+        queue_id: delivery.connection_id,
+        guard: Guard::Version(delivery.version),
+        progress: progress.clone(),
+        placement: if decision.to_tail { Placement::Tail } else { Placement::Keep },
+        attempt: None,
+        forward,
+        edited_body,
+        answers: None,
+    };
+    write(shared, delivery, settlement).await
+}
+
+async fn write(shared: &Arc<Shared>, delivery: &Delivery, settlement: Settlement) -> Result<Option<Delivery>, Refusal> {
+    let waits = settlement.progress.status.is_waiting();
+    let topic = settlement.forward.as_ref().map(|draft: &TopicMessageDraft| draft.topic.to_string());
+    let settled = shared.store.settle(vec![settlement]).await?.pop();
+    match settled {
+        Some(Settled::Applied { .. }) => {
+            if waits {
+                dispatcher::wake(shared, delivery.connection_id);
+            } else {
+                shared.sweeps.dead_letter(delivery.connection_id);
+            }
+            read(shared, delivery.project_id, delivery.id).await.map(Some)
+        }
+        Some(Settled::NoTopic) => Err(Refusal::NotFound { what: "topic", name: topic.unwrap_or_default() }),
+        Some(Settled::Gone) => Err(Refusal::NotFound { what: "delivery", name: delivery.id.to_string() }),
+        Some(Settled::Stale) | None => Ok(None),
+    }
+}

@@ -1,0 +1,430 @@
+//! The runner of an ordered queue: one attempt at a time, the head always, the next one as soon as the head has succeeded (D03).
+//!
+//! It must not know other queues, nor decide anything that the core decides.
+
+mod duties;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use postrider_core::connection::Connection;
+use postrider_core::decide::{Decision, Event, Gate, Snapshot, before_attempt, decide};
+use postrider_core::delivery::{Progress, Status};
+use postrider_core::id::{CommandId, DeliveryId};
+use postrider_core::outcome::Outcome;
+use postrider_core::{Reply, Timestamp, attempt::Attempt};
+use postrider_store::{CommandAnswer, Guard, NewBody, Placement, Settled, Settlement, StoreError, WindowLimit};
+use tokio::sync::mpsc;
+
+use super::window::Window;
+use super::{Exit, Post, STORE_PAUSE, ToRunner, earlier, outgoing};
+use crate::attempt::{self, Ended};
+use crate::dispatcher;
+use crate::notifier::Caller;
+use crate::settler::ToSettle;
+
+struct Fifo {
+    post: Post,
+    window: Window,
+    /// The head's attempt under way.
+    flight: Option<BoxFuture<'static, Ended>>,
+    /// Decisions handed over and not yet written.
+    unsettled: u32,
+    /// Nothing begins before all of them are written: the last one was no success (D03).
+    barrier: bool,
+    /// Whose policy the head's current round follows (Z15).
+    round: Option<(DeliveryId, Arc<Connection>)>,
+    /// Operators' commands may wait in the store.
+    commands: bool,
+    /// Commands handled and perhaps not yet answered in the store, which would name them again.
+    handled: BTreeSet<CommandId>,
+    /// Ends once nothing is under way.
+    leaving: Option<Exit>,
+    /// The store did not answer: not asked again before this time.
+    rest_until: Option<Timestamp>,
+}
+
+/// When to look again if nothing happens before.
+enum Next {
+    Event,
+    At(Timestamp),
+    In(Duration),
+    Again,
+    Exit(Exit),
+}
+
+/// Runs until told to stop, or until the queue is somebody else's.
+pub(crate) async fn run(post: Post, inbox: &mut mpsc::UnboundedReceiver<ToRunner>) -> Exit {
+    let options = &post.shared.options;
+    let limit = WindowLimit { deliveries_max: options.window_deliveries_max, bytes_max: options.window_bytes_max };
+    let mut fifo = Fifo {
+        window: Window::unknown(limit),
+        post,
+        flight: None,
+        unsettled: 0,
+        barrier: false,
+        round: None,
+        commands: true,
+        handled: BTreeSet::new(),
+        leaving: None,
+        rest_until: None,
+    };
+    // What this process has just stored cannot have been in flight with a former owner.
+    let mut own_from = None;
+    while let Ok(message) = inbox.try_recv() {
+        if let ToRunner::Fresh { loaded, .. } = &message {
+            own_from = own_from.or(loaded.delivery.position);
+        }
+        fifo.hear(message);
+    }
+    if fifo.post.taken_over {
+        fifo.note_interruption(own_from).await;
+    }
+    loop {
+        while let Ok(message) = inbox.try_recv() {
+            fifo.hear(message);
+        }
+        let (sleep, sleep_until) = match fifo.step().await {
+            Next::Exit(exit) => return exit,
+            Next::Again => continue,
+            Next::Event => (None, None),
+            Next::At(time) => (None, Some(time)),
+            Next::In(pause) => (Some(pause), None),
+        };
+        let shared = Arc::clone(&fifo.post.shared);
+        let wake = async {
+            match (sleep, sleep_until) {
+                (Some(pause), _) => tokio::time::sleep(pause).await,
+                (None, Some(time)) => shared.sleep_until(time).await,
+                (None, None) => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            message = inbox.recv() => match message {
+                Some(message) => fifo.hear(message),
+                None => return Exit::Stopped,
+            },
+            ended = landing(&mut fifo.flight) => fifo.attempt_ended(ended),
+            () = wake => {}
+        }
+    }
+}
+
+async fn landing(flight: &mut Option<BoxFuture<'static, Ended>>) -> Ended {
+    let Some(under_way) = flight.as_mut() else { return std::future::pending().await };
+    let ended = under_way.await;
+    *flight = None;
+    ended
+}
+
+impl Fifo {
+    fn hear(&mut self, message: ToRunner) {
+        match message {
+            ToRunner::Fresh { loaded, ahead } => {
+                self.window.fresh(*loaded, ahead, &self.post.shared.notifier);
+                if self.is_held() || self.leaving.is_some() {
+                    self.dismiss_waiting();
+                }
+            }
+            // Claimed by intake when the queue was still unordered: it is PROCESSING in the store and comes back with the window.
+            ToRunner::Claimed(_) => self.window.note_beyond(),
+            ToRunner::Settled { life, settled, .. } if life == self.post.life => {
+                self.unsettled = self.unsettled.saturating_sub(1);
+                if settled == Settled::Stale {
+                    self.lose();
+                }
+            }
+            ToRunner::Settled { .. } => {}
+            ToRunner::Taken(taken) => {
+                dispatcher::release(&self.post.shared, taken);
+                self.lose();
+            }
+            ToRunner::Wake => self.window.note_beyond(),
+            ToRunner::Commands => self.commands = true,
+            ToRunner::ConnectionChanged => self.connection_changed(),
+            ToRunner::LeaseLost => self.lose(),
+            ToRunner::Stop => self.leave(Exit::Stopped),
+            ToRunner::Abort => self.abort(),
+        }
+    }
+
+    fn connection_changed(&mut self) {
+        match self.post.connection() {
+            None => self.leave(Exit::Deleted),
+            Some(connection) if !connection.spec.policy.queue.ordered => self.leave(Exit::OrderChanged),
+            Some(connection) if connection.is_held() => self.dismiss_waiting(),
+            Some(_) => {}
+        }
+    }
+
+    fn leave(&mut self, exit: Exit) {
+        self.leaving = self.leaving.or(Some(exit));
+        self.dismiss_waiting();
+    }
+
+    /// Those whose turn has not come wait no longer; the one under way is still answered.
+    fn dismiss_waiting(&mut self) {
+        let head = if self.flight.is_some() { self.window.head_mut() } else { None };
+        let under_way = head.and_then(|head| head.caller.take());
+        self.window.dismiss_callers(&self.post.shared.notifier);
+        if let Some(head) = self.window.head_mut() {
+            head.caller = under_way;
+        }
+    }
+
+    /// What is under way may reach the remote system, but its outcome is no longer ours to write.
+    fn lose(&mut self) {
+        self.leaving = Some(Exit::Lost);
+        self.flight = None;
+        self.dismiss_waiting();
+    }
+
+    fn abort(&mut self) {
+        self.leave(Exit::Stopped);
+        if self.flight.take().is_none() {
+            return;
+        }
+        let Some(head) = self.window.head() else { return };
+        let connection = self.round.as_ref().map(|(_, connection)| Arc::clone(connection));
+        let Some(connection) = connection.or_else(|| self.post.connection()) else { return };
+        let snapshot = Snapshot {
+            progress: &head.delivery.progress,
+            policy: &connection.spec.policy,
+            ladder: head.delivery.ladder.as_ref(),
+        };
+        let now = self.post.shared.now();
+        if let Ok(decision) = decide(Event::Interrupted, snapshot, now, self.post.shared.roll()) {
+            let progress = &head.delivery.progress;
+            let began = progress.last_attempt_at.unwrap_or(now);
+            let record = attempt::interrupted(progress.attempts, began, decision.progress.error.clone());
+            self.apply_to_head(decision, Some(record), None);
+        }
+    }
+
+    fn is_held(&self) -> bool {
+        self.post.connection().is_none_or(|connection| connection.is_held())
+    }
+
+    /// Does the next thing that can be done now.
+    async fn step(&mut self) -> Next {
+        if self.commands && self.leaving.is_none() {
+            self.take_commands().await;
+        }
+        if self.flight.is_some() {
+            return Next::Event;
+        }
+        if let Some(exit) = self.leaving {
+            return if self.unsettled == 0 { Next::Exit(exit) } else { Next::Event };
+        }
+        let Some(connection) = self.post.connection() else { return Next::Exit(Exit::Deleted) };
+        if self.barrier {
+            if self.unsettled > 0 {
+                return Next::Event;
+            }
+            self.barrier = false;
+        }
+        if self.unsettled > connection.spec.policy.queue.settle_ahead_max {
+            return Next::Event;
+        }
+        if self.window.is_empty() {
+            if !self.window.may_go_on() {
+                if self.unsettled == 0 {
+                    self.post.handle.set_backlog(false);
+                }
+                return Next::Event;
+            }
+            return self.load().await;
+        }
+        self.post.handle.set_backlog(true);
+        self.begin_or_wait(&connection)
+    }
+
+    async fn load(&mut self) -> Next {
+        let now = self.post.shared.now();
+        if let Some(until) = self.rest_until.filter(|until| *until > now) {
+            return Next::At(until);
+        }
+        match self.post.shared.store.load(self.post.lease, self.window.last(), self.window.limit()).await {
+            Ok(rows) => {
+                self.window.loaded(rows, &self.post.shared.notifier);
+                if self.is_held() {
+                    self.dismiss_waiting();
+                }
+            }
+            Err(StoreError::LeaseLost) => self.lose(),
+            Err(error) => {
+                tracing::warn!(%error, queue = %self.post.queue_id(), "a queue cannot be read yet");
+                self.rest_until = Some(now + STORE_PAUSE);
+            }
+        }
+        Next::Again
+    }
+
+    /// Gives the head its attempt if its time has come; takes out what has expired, wherever it waits (Z17).
+    fn begin_or_wait(&mut self, live: &Arc<Connection>) -> Next {
+        let now = self.post.shared.now();
+        if let Some(life) = live.spec.policy.expires_after {
+            let expired = self.window.iter().skip(1).find(|entry| entry.delivery.progress.age_from + life <= now);
+            if let Some(id) = expired.map(|entry| entry.id()) {
+                self.expire(id, live);
+                return Next::Again;
+            }
+        }
+        let behind_expires = live
+            .spec
+            .policy
+            .expires_after
+            .and_then(|life| self.window.iter().skip(1).map(|entry| entry.delivery.progress.age_from + life).min());
+        let Some(head) = self.window.head() else { return Next::Again };
+        let ladder = head.delivery.ladder.as_ref();
+        let policy_of = self.round_policy(live);
+        let progress = &head.delivery.progress;
+        let snapshot = Snapshot { progress, policy: &policy_of.spec.policy, ladder };
+        match before_attempt(snapshot, live.is_held(), now) {
+            Gate::Expired => {
+                let id = head.id();
+                self.expire(id, &policy_of);
+                Next::Again
+            }
+            Gate::WaitUntil(time) => match earlier(Some(time), behind_expires) {
+                Some(time) if time < Timestamp::FAR_FUTURE => Next::At(time),
+                _ => Next::Event,
+            },
+            Gate::Attempt if !self.post.shared.lease.may_send() => {
+                Next::In(self.post.shared.lease.pause_before_looking_again())
+            }
+            Gate::Attempt => {
+                self.begin(live, policy_of, now);
+                Next::Event
+            }
+        }
+    }
+
+    /// The policy of the head's round: read when the round begins (Z15); with a ladder always live, since only the ladder is copied (D21).
+    fn round_policy(&self, live: &Arc<Connection>) -> Arc<Connection> {
+        let Some(head) = self.window.head() else { return Arc::clone(live) };
+        match &self.round {
+            Some((id, connection))
+                if *id == head.id() && head.delivery.progress.round_attempts > 0 && head.delivery.ladder.is_none() =>
+            {
+                Arc::clone(connection)
+            }
+            _ => Arc::clone(live),
+        }
+    }
+
+    fn begin(&mut self, live: &Arc<Connection>, policy_of: Arc<Connection>, now: Timestamp) {
+        let Some(head) = self.window.head_mut() else { return };
+        if head.caller.as_ref().is_some_and(|caller| !caller.begin()) {
+            head.caller = None;
+        }
+        let progress = std::mem::replace(&mut head.delivery.progress, Progress::accepted(now));
+        head.delivery.progress = progress.begun(now);
+        let timeout = policy_of.spec.policy.timeout;
+        let request = outgoing(live, &head.delivery, &head.head, &head.body, timeout);
+        self.round = Some((head.id(), policy_of));
+        self.flight = Some(attempt::make(&self.post.shared, request));
+    }
+
+    fn attempt_ended(&mut self, ended: Ended) {
+        let Ended { reply, verdict, record } = ended;
+        let Some(head) = self.window.head_mut() else { return };
+        if head.caller.as_ref().is_some_and(|caller| !caller.is_there()) {
+            head.caller = None;
+        }
+        let direct = head.caller.is_some();
+        let Some((_, policy_of)) = &self.round else { return };
+        let shared = &self.post.shared;
+        let snapshot = Snapshot {
+            progress: &head.delivery.progress,
+            policy: &policy_of.spec.policy,
+            ladder: head.delivery.ladder.as_ref(),
+        };
+        let event = Event::AttemptEnded { verdict: &verdict, reply: &reply, direct };
+        // Only a person's wish is ever refused.
+        let Ok(decision) = decide(event, snapshot, shared.now(), shared.roll()) else { return };
+        self.apply_to_head(decision, Some(record), Some(reply));
+    }
+
+    fn expire(&mut self, id: DeliveryId, policy_of: &Connection) {
+        let shared = &self.post.shared;
+        let Some(entry) = self.window.find_mut(id) else { return };
+        let snapshot = Snapshot {
+            progress: &entry.delivery.progress,
+            policy: &policy_of.spec.policy,
+            ladder: entry.delivery.ladder.as_ref(),
+        };
+        let Ok(decision) = decide(Event::Expired, snapshot, shared.now(), shared.roll()) else { return };
+        let Some(entry) = self.window.remove(id) else { return };
+        let caller = entry.caller.map(|caller| (caller, decision.progress.clone()));
+        self.hand_over(
+            id,
+            decision.progress,
+            None,
+            None,
+            None,
+            caller.map(|(caller, progress)| {
+                let outcome = Outcome::after_attempt(id, entry.delivery.cid, &progress, nothing_came());
+                (caller, outcome)
+            }),
+        );
+        self.barrier = true;
+    }
+
+    /// Writes what was decided for the head, and moves on if it has left the queue.
+    fn apply_to_head(&mut self, decision: Decision, record: Option<Attempt>, reply: Option<Reply>) {
+        let Decision { progress, .. } = decision;
+        let delivered = progress.status == Status::Success;
+        let Some(head) = self.window.head_mut() else { return };
+        let (id, caller) = (head.id(), head.caller.take());
+        let caller = caller.map(|caller| {
+            let reply = reply.unwrap_or_else(nothing_came);
+            (caller, Outcome::after_attempt(id, head.delivery.cid.clone(), &progress, reply))
+        });
+        if progress.status.is_waiting() {
+            head.delivery.progress = progress.clone();
+        } else {
+            self.window.pop_head();
+        }
+        if !delivered {
+            self.barrier = true;
+            self.dismiss_waiting();
+        }
+        self.hand_over(id, progress, record, None, None, caller);
+    }
+
+    fn hand_over(
+        &mut self,
+        delivery_id: DeliveryId,
+        progress: Progress,
+        attempt: Option<Attempt>,
+        edited_body: Option<NewBody>,
+        answers: Option<CommandId>,
+        caller: Option<(Caller, Outcome)>,
+    ) {
+        self.unsettled += 1;
+        self.post.shared.settler.settle(ToSettle {
+            settlement: Settlement {
+                delivery_id,
+                queue_id: self.post.queue_id(),
+                guard: Guard::Lease(self.post.lease),
+                progress,
+                placement: Placement::Keep,
+                attempt,
+                forward: None,
+                edited_body,
+                answers: answers.map(|id| (id, CommandAnswer::Applied)),
+            },
+            runner: self.post.handle.inbox(),
+            life: self.post.life,
+            caller,
+        });
+    }
+}
+
+fn nothing_came() -> Reply {
+    Reply::unanswered(postrider_core::NoAnswerKind::Internal, "no attempt was made")
+}

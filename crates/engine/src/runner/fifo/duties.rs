@@ -1,0 +1,116 @@
+//! What the owner of an ordered queue does beside attempts: what a former owner left, and operators' commands.
+//!
+//! It must not know when attempts begin.
+
+use std::sync::Arc;
+
+use postrider_core::decide::{Event, Snapshot, decide};
+use postrider_core::delivery::{Position, Progress};
+use postrider_core::id::{CommandId, DeliveryId};
+use postrider_core::outcome::Outcome;
+use postrider_store::{Command, CommandAnswer, NewBody, StoreError};
+
+use super::{Fifo, Next, nothing_came};
+use crate::attempt;
+use crate::runner::commands::{Change, change};
+
+impl Fifo {
+    /// The head, and only it, may have been in flight when the former owner ended (D04).
+    pub(super) async fn note_interruption(&mut self, own_from: Option<Position>) {
+        while self.window.is_empty() && self.window.may_go_on() && self.leaving.is_none() {
+            if let Next::At(until) = self.load().await {
+                self.post.shared.sleep_until(until).await;
+            }
+        }
+        let now = self.post.shared.now();
+        let Some(connection) = self.post.connection() else { return };
+        let Some(head) = self.window.head_mut() else { return };
+        let is_own = own_from.zip(head.delivery.position).is_some_and(|(own, position)| position >= own);
+        // A held queue sends nothing, so its head does not pay for a restart (Z16).
+        if is_own || head.delivery.progress.due_at > now || connection.is_held() {
+            return;
+        }
+        let begun = head.delivery.progress.clone().begun(now);
+        let snapshot =
+            Snapshot { progress: &begun, policy: &connection.spec.policy, ladder: head.delivery.ladder.as_ref() };
+        let Ok(decision) = decide(Event::Interrupted, snapshot, now, self.post.shared.roll()) else { return };
+        let record = attempt::interrupted(begun.attempts, now, decision.progress.error.clone());
+        self.apply_to_head(decision, Some(record), None);
+    }
+
+    /// Applies what can be applied now; what concerns the attempt under way waits for its end (D06).
+    pub(super) async fn take_commands(&mut self) {
+        let commands = match self.post.shared.store.commands(self.post.lease).await {
+            Ok(commands) => commands,
+            Err(StoreError::LeaseLost) => return self.lose(),
+            // Asked again with the next thing that happens.
+            Err(_) => return,
+        };
+        self.commands = false;
+        self.handled.retain(|id| commands.iter().any(|command| command.id == *id));
+        for command in commands {
+            if !self.handled.contains(&command.id) && self.take_command(&command).await {
+                self.handled.insert(command.id);
+            }
+        }
+    }
+
+    /// `false`: not now.
+    async fn take_command(&mut self, command: &Command) -> bool {
+        let id = command.delivery_id;
+        let is_head = self.window.head().is_some_and(|head| head.id() == id);
+        if is_head && self.flight.is_some() {
+            self.commands = true;
+            return false;
+        }
+        let shared = Arc::clone(&self.post.shared);
+        let Some(connection) = self.post.connection() else { return false };
+        if let Some(entry) = self.window.find_mut(id) {
+            match change(&shared, command, &entry.delivery, &connection.spec.policy) {
+                Change::Refuse(answer) => shared.settler.answer(self.post.lease, command.id, answer),
+                Change::Write { progress, edited_body } => self.write_command(command.id, id, *progress, edited_body),
+            }
+            return true;
+        }
+        // It may be one of those decided and not yet written: what the store says now would be old.
+        if self.unsettled > 0 {
+            self.commands = true;
+            self.barrier = true;
+            return false;
+        }
+        let Ok(found) = shared.store.delivery(id).await else {
+            self.commands = true;
+            return false;
+        };
+        let change = found.map_or(Change::Refuse(CommandAnswer::NotWaiting), |delivery| {
+            change(&shared, command, &delivery, &connection.spec.policy)
+        });
+        match change {
+            Change::Refuse(answer) => shared.settler.answer(self.post.lease, command.id, answer),
+            Change::Write { progress, edited_body } => {
+                self.hand_over(id, *progress, None, edited_body, Some(command.id), None);
+                self.barrier = true;
+            }
+        }
+        true
+    }
+
+    fn write_command(&mut self, command: CommandId, id: DeliveryId, progress: Progress, edited_body: Option<NewBody>) {
+        let mut caller = None;
+        if let Some(entry) = self.window.find_mut(id) {
+            if let Some(body) = &edited_body {
+                entry.body = body.bytes.clone();
+            }
+            if progress.status.is_waiting() {
+                entry.delivery.progress = progress.clone();
+            } else {
+                let cid = entry.delivery.cid.clone();
+                let outcome = Outcome::after_attempt(id, cid, &progress, nothing_came());
+                caller = entry.caller.take().map(|caller| (caller, outcome));
+                self.window.remove(id);
+            }
+        }
+        self.hand_over(id, progress, None, edited_body, Some(command), caller);
+        self.barrier = true;
+    }
+}

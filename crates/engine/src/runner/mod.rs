@@ -1,0 +1,125 @@
+//! Runners: one task for each queue that this worker has, which attempts its deliveries in their turn.
+//!
+//! A runner must not know how others get on: what it holds is its own queue's window and nothing else.
+
+mod commands;
+pub(crate) mod fifo;
+pub(crate) mod slots;
+pub(crate) mod unordered;
+pub(crate) mod window;
+
+use std::sync::Arc;
+
+use postrider_core::connection::Connection;
+use postrider_core::delivery::{Delivery, Progress, Status};
+use postrider_core::id::{DeliveryId, QueueId};
+use postrider_core::message::RequestHead;
+use postrider_core::{Timestamp, Wait};
+use postrider_store::{Loaded, QueueLease, Settled, TakenQueue};
+use postrider_wire::Outgoing;
+use tokio::sync::mpsc;
+
+use crate::dispatcher::QueueHandle;
+use crate::shared::Shared;
+
+pub(crate) type Inbox = mpsc::UnboundedSender<ToRunner>;
+
+/// What a runner is told. Messages of one sender arrive in the order in which they were sent.
+pub(crate) enum ToRunner {
+    /// Just stored by this process; `ahead` were waiting in the queue at that moment.
+    Fresh { loaded: Box<Loaded>, ahead: u64 },
+    /// Just stored, and claimed for this runner in the same transaction: a slot is kept for it.
+    Claimed(Box<Loaded>),
+    /// A decision of the given life was written, or not.
+    Settled { life: u64, delivery_id: DeliveryId, settled: Settled },
+    /// The queue was found without an owner and taken for this runner.
+    Taken(TakenQueue),
+    /// Something in the queue changed in the store: a dead letter came back, a person acted.
+    Wake,
+    /// An operator's command waits.
+    Commands,
+    /// The connection's settings or its pause changed, or it is gone.
+    ConnectionChanged,
+    /// The worker's lease has ended: all that is held belongs to others now.
+    LeaseLost,
+    /// Finish what is under way, begin nothing.
+    Stop,
+    /// Stop waiting for what is under way.
+    Abort,
+}
+
+/// Why a runner ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Told to; all decisions are written.
+    Stopped,
+    /// The lease is gone.
+    Lost,
+    /// `ordered` was changed: the other kind of runner goes on under the same lease.
+    OrderChanged,
+    /// The connection was deleted.
+    Deleted,
+}
+
+/// What every runner works with.
+pub(crate) struct Post {
+    pub shared: Arc<Shared>,
+    pub handle: Arc<QueueHandle>,
+    pub lease: QueueLease,
+    /// Counts the runners that this queue has had in this process.
+    pub life: u64,
+    /// The former owner may have had something in flight (D04).
+    pub taken_over: bool,
+}
+
+impl Post {
+    pub fn queue_id(&self) -> QueueId {
+        self.lease.queue_id
+    }
+
+    /// The connection as it is now; its address, credentials and pause are always live (D21).
+    pub fn connection(&self) -> Option<Arc<Connection>> {
+        self.shared.connections.get(self.lease.queue_id)
+    }
+}
+
+/// How long a runner rests after a store did not answer it.
+pub(crate) const STORE_PAUSE: Wait = Wait::from_millis(500);
+
+pub(crate) fn outgoing(
+    connection: &Arc<Connection>,
+    delivery: &Delivery,
+    head: &Arc<RequestHead>,
+    body: &bytes::Bytes,
+    timeout: Wait,
+) -> Outgoing {
+    Outgoing {
+        connection: Arc::clone(connection),
+        delivery_id: delivery.id,
+        cid: delivery.cid.clone(),
+        attempt: delivery.progress.attempts,
+        head: Arc::clone(head),
+        body: body.clone(),
+        timeout,
+    }
+}
+
+/// The earlier of two times of which either may be missing.
+pub(crate) fn earlier(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// Takes back the number and the rung that a claim had given.
+pub(crate) fn not_begun(claimed: &Progress) -> Progress {
+    let mut progress = claimed.clone();
+    progress.status = Status::Pending;
+    progress.attempts = progress.attempts.saturating_sub(1);
+    progress.round_attempts = progress.round_attempts.saturating_sub(1);
+    if progress.attempts == 0 {
+        progress.last_attempt_at = None;
+    }
+    progress
+}

@@ -1,0 +1,162 @@
+//! What the owner of an unordered queue does beside attempts: what a former owner left, operators' commands, what is too old.
+//!
+//! It must not know how slots are used.
+
+use std::sync::Arc;
+
+use postrider_core::connection::Connection;
+use postrider_core::decide::{Event, Snapshot, decide};
+use postrider_core::delivery::{Delivery, Progress, Status};
+use postrider_core::{Timestamp, Wait};
+use postrider_store::{Command, CommandAnswer, PAGE_ROWS_MAX, PageRequest, StoreError};
+
+use super::{Asked, Next, Unordered};
+use crate::attempt;
+use crate::runner::commands::{Change, change};
+use crate::runner::{Exit, earlier};
+
+/// What a look through a queue has found.
+pub(super) struct Expiring {
+    pub expired: Vec<Delivery>,
+    /// When the next of the others expires.
+    pub next: Option<Timestamp>,
+}
+
+impl Unordered {
+    /// Whatever a former owner had claimed may have been sent (D04).
+    pub(super) async fn note_interruptions(&mut self) -> Next {
+        if !self.settling.is_empty() {
+            return Next::Event;
+        }
+        let shared = Arc::clone(&self.post.shared);
+        let rows_max = u32::try_from(shared.options.settle_batch_max.max(1)).unwrap_or(u32::MAX);
+        match shared.store.claimed_by_former_owner(self.post.lease, rows_max).await {
+            Ok(rows) => {
+                let Some(connection) = self.post.connection() else { return Next::Exit(Exit::Deleted) };
+                if rows.is_empty() {
+                    self.interruptions = false;
+                    self.post.handle.slots.set_shut(connection.is_held());
+                }
+                for delivery in rows {
+                    self.interrupt(&delivery, &connection);
+                }
+            }
+            Err(StoreError::LeaseLost) => self.lose(),
+            Err(error) => self.rest(&error),
+        }
+        Next::Again
+    }
+
+    pub(super) fn interrupt(&mut self, delivery: &Delivery, policy_of: &Connection) {
+        let shared = Arc::clone(&self.post.shared);
+        let snapshot =
+            Snapshot { progress: &delivery.progress, policy: &policy_of.spec.policy, ladder: delivery.ladder.as_ref() };
+        let now = shared.now();
+        let Ok(decision) = decide(Event::Interrupted, snapshot, now, shared.roll()) else { return };
+        let began = delivery.progress.last_attempt_at.unwrap_or(now);
+        let record = attempt::interrupted(delivery.progress.attempts, began, decision.progress.error.clone());
+        self.hand_over(delivery, decision.progress, Some(record), None, None, None);
+    }
+
+    /// Applies what can be applied now; what concerns an attempt under way waits for its end (D06).
+    pub(super) async fn take_commands(&mut self) {
+        let commands = match self.post.shared.store.commands(self.post.lease).await {
+            Ok(commands) => commands,
+            Err(StoreError::LeaseLost) => return self.lose(),
+            Err(_) => return,
+        };
+        self.commands = false;
+        self.handled.retain(|id| commands.iter().any(|command| command.id == *id));
+        for command in commands {
+            if self.handled.contains(&command.id) {
+                continue;
+            }
+            if self.take_command(&command).await {
+                self.handled.insert(command.id);
+            } else {
+                self.commands = true;
+            }
+        }
+    }
+
+    /// `false`: not now.
+    async fn take_command(&mut self, command: &Command) -> bool {
+        let id = command.delivery_id;
+        if self.under_way.contains_key(&id) || self.settling.contains_key(&id) {
+            return false;
+        }
+        let shared = Arc::clone(&self.post.shared);
+        let (Some(connection), Ok(found)) = (self.post.connection(), shared.store.delivery(id).await) else {
+            return false;
+        };
+        let Some(delivery) = found else {
+            shared.settler.answer(self.post.lease, command.id, CommandAnswer::NotWaiting);
+            return true;
+        };
+        match change(&shared, command, &delivery, &connection.spec.policy) {
+            Change::Refuse(answer) => shared.settler.answer(self.post.lease, command.id, answer),
+            Change::Write { progress, edited_body } => {
+                self.look = true;
+                self.commanded.insert(id);
+                let caller = if progress.status.is_waiting() { None } else { self.waiting.remove(&id) };
+                self.hand_over(&delivery, *progress, None, None, caller, Some((command.id, edited_body)));
+            }
+        }
+        true
+    }
+
+    /// It waits: its time may come (Z17).
+    pub(super) fn note_expiry(&mut self, progress: &Progress) {
+        let life = self.post.connection().and_then(|connection| connection.spec.policy.expires_after);
+        if let Some(life) = life {
+            self.expiry_at = earlier(self.expiry_at, Some(progress.age_from + life));
+        }
+    }
+
+    /// Looks through all that waits, whether it is due or not and also while the queue is held (D22).
+    pub(super) fn look_for_expired(&mut self, life: Wait, now: Timestamp) {
+        let (store, queue_id) = (Arc::clone(&self.post.shared.store), self.post.queue_id());
+        let rows_max = self.post.shared.options.settle_batch_max.max(1);
+        self.expiry_at = None;
+        self.asking = Some(Box::pin(async move {
+            let mut found = Expiring { expired: Vec::new(), next: None };
+            let mut page = PageRequest { limit: PAGE_ROWS_MAX, cursor: None };
+            loop {
+                let read = match store.queue(queue_id, page.clone()).await {
+                    Ok(read) => read,
+                    Err(error) => return Asked::Expiring(Err(error)),
+                };
+                for delivery in read.items.into_iter().filter(|row| row.progress.status == Status::Pending) {
+                    let at = delivery.progress.age_from + life;
+                    if at <= now && found.expired.len() < rows_max {
+                        found.expired.push(delivery);
+                    } else {
+                        found.next = earlier(found.next, Some(at));
+                    }
+                }
+                page.cursor = read.next_cursor;
+                if page.cursor.is_none() {
+                    return Asked::Expiring(Ok(found));
+                }
+            }
+        }));
+    }
+
+    pub(super) fn expire(&mut self, expiring: Expiring) {
+        self.expiry_at = earlier(self.expiry_at, expiring.next);
+        let Some(connection) = self.post.connection() else { return };
+        let shared = Arc::clone(&self.post.shared);
+        for delivery in expiring.expired {
+            if self.settling.contains_key(&delivery.id) {
+                continue;
+            }
+            let progress = &delivery.progress;
+            let snapshot = Snapshot { progress, policy: &connection.spec.policy, ladder: delivery.ladder.as_ref() };
+            if let Ok(decision) = decide(Event::Expired, snapshot, shared.now(), shared.roll()) {
+                self.commanded.insert(delivery.id);
+                let caller = self.waiting.remove(&delivery.id);
+                self.hand_over(&delivery, decision.progress, None, None, caller, None);
+            }
+        }
+    }
+}

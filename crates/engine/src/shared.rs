@@ -1,0 +1,102 @@
+//! What all parts of one engine share: the doors to the outside, the caches, and the way tasks are started.
+//!
+//! It must not know what any of the parts does.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use postrider_core::Timestamp;
+use postrider_core::connection::Connection;
+use postrider_core::id::{BodyId, Cid, CommandId, DeliveryId};
+use postrider_core::roll::Roll;
+use postrider_store::Store;
+use postrider_wire::Sender;
+use tokio::sync::watch;
+
+use crate::call_log::CallLog;
+use crate::clock::Clock;
+use crate::connections::Connections;
+use crate::dice::Dice;
+use crate::dispatcher::Queues;
+use crate::intake::Intake;
+use crate::maintenance::dlq_sweeper::SweepNotice;
+use crate::maintenance::lease_keeper::Lease;
+use crate::notifier::Notifier;
+use crate::options::EngineOptions;
+use crate::settler::Settler;
+
+pub(crate) struct Shared {
+    pub store: Arc<dyn Store>,
+    pub sender: Arc<dyn Sender>,
+    pub clock: Arc<dyn Clock>,
+    pub dice: Arc<dyn Dice>,
+    pub options: EngineOptions,
+    pub connections: Connections,
+    pub notifier: Notifier,
+    pub queues: Queues,
+    pub lease: Lease,
+    pub intake: Intake,
+    pub settler: Settler,
+    pub call_log: CallLog,
+    pub sweeps: SweepNotice,
+    pub stopping: AtomicBool,
+    /// Turns true once: every task ends where it stands.
+    pub ended: watch::Sender<bool>,
+}
+
+impl Shared {
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    pub fn roll(&self) -> Roll {
+        self.dice.roll()
+    }
+
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+
+    pub fn new_delivery_id(&self, now: Timestamp) -> DeliveryId {
+        DeliveryId::new(now, self.dice.bits())
+    }
+
+    pub fn new_body_id(&self, now: Timestamp) -> BodyId {
+        BodyId::new(now, self.dice.bits())
+    }
+
+    pub fn new_command_id(&self, now: Timestamp) -> CommandId {
+        CommandId::new(now, self.dice.bits())
+    }
+
+    pub fn new_cid(&self, now: Timestamp) -> Cid {
+        // The low bits of a random number are as random as all of it.
+        Cid::new(now, self.dice.bits() as u64)
+    }
+
+    /// Starts a task that ends with the engine at the latest.
+    pub fn spawn(self: &Arc<Self>, work: impl Future<Output = ()> + Send + 'static) {
+        let mut ended = self.ended.subscribe();
+        tokio::spawn(async move {
+            tokio::select! {
+                biased;
+                _ = ended.wait_for(|ended| *ended) => {}
+                () = work => {}
+            }
+        });
+    }
+
+    /// Sleeps until the wall clock shows this time, as far as can be told now; callers look again.
+    pub async fn sleep_until(&self, time: Timestamp) {
+        if time >= Timestamp::FAR_FUTURE {
+            return std::future::pending().await;
+        }
+        tokio::time::sleep(time.since(self.now()).as_duration()).await;
+    }
+}
+
+/// Attempts at a time that an unordered queue may have, and 1 for an ordered one.
+pub(crate) fn slots_of(connection: &Connection) -> u32 {
+    if connection.spec.policy.queue.ordered { 1 } else { connection.spec.policy.queue.concurrency.max(1) }
+}
