@@ -12,6 +12,7 @@ mod limits;
 pub mod memory;
 mod read;
 mod records;
+pub mod sqlite;
 mod unclaimed;
 
 pub use contract::Store;
@@ -22,3 +23,4 @@ pub use read::{
     Counts, DeadLetterFilter, DeliveryFilter, LOG_RETENTION, PAGE_ROWS_MAX, Page, PageRequest, QueueSummary, StoreRead,
 };
 pub use records::*;
+pub use sqlite::{SqliteOptions, SqliteStore};

@@ -1,0 +1,80 @@
+//! The file around the database: the lock that keeps a second server out, and the free space below it.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::path::{Path, PathBuf};
+
+use crate::StoreError;
+
+/// Held while the store is open; the kernel frees it when the process ends, however it ends.
+#[derive(Debug)]
+pub(super) struct FileLock {
+    _file: File,
+}
+
+impl FileLock {
+    /// # Errors
+    /// `Unavailable`, with the file's name, when another server has it or the directory cannot be written.
+    pub fn take(database: &Path) -> Result<Self, StoreError> {
+        let lock = beside(database, ".lock");
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&lock).map_err(|error| {
+            StoreError::Unavailable(format!("the store `{}` cannot be locked: {error}", database.display()))
+        })?;
+        match file.try_lock() {
+            Ok(()) => Ok(FileLock { _file: file }),
+            Err(TryLockError::WouldBlock) => Err(StoreError::Unavailable(format!(
+                "the store `{}` is in use: another server has it (lock `{}`)",
+                database.display(),
+                lock.display()
+            ))),
+            Err(TryLockError::Error(error)) => Err(StoreError::Unavailable(format!(
+                "the store `{}` cannot be locked: {error}",
+                database.display()
+            ))),
+        }
+    }
+}
+
+/// `name` plus an ending, as SQLite names its own files.
+pub(super) fn beside(database: &Path, ending: &str) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// How much space must stay free (`store_free_bytes_min`, D07).
+#[derive(Clone, Debug)]
+pub(super) struct Space {
+    /// `None`: in memory, where there is no disk to fill.
+    directory: Option<PathBuf>,
+    free_bytes_min: u64,
+}
+
+impl Space {
+    pub fn below(database: &Path, free_bytes_min: u64) -> Self {
+        let directory = match database.parent() {
+            Some(parent) if parent.as_os_str().is_empty() => PathBuf::from("."),
+            Some(parent) => parent.to_owned(),
+            None => PathBuf::from("."),
+        };
+        Space { directory: Some(directory), free_bytes_min }
+    }
+
+    pub fn unlimited() -> Self {
+        Space { directory: None, free_bytes_min: 0 }
+    }
+
+    /// Intake stops here, so that settlements still find room. One system call; it is made once a batch.
+    pub fn check(&self) -> Result<(), StoreError> {
+        let Some(directory) = &self.directory else { return Ok(()) };
+        if self.free_bytes_min == 0 {
+            return Ok(());
+        }
+        match rustix::fs::statvfs(directory) {
+            Ok(stat) if stat.f_bavail.saturating_mul(stat.f_frsize) < self.free_bytes_min => {
+                Err(StoreError::Full { limit: "store_free_bytes_min" })
+            }
+            Ok(_) => Ok(()),
+            Err(error) => Err(StoreError::Unavailable(format!("the disk does not say how much is free: {error}"))),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Opening the file: connections with the settings that durability rests on. It must not know what is in the tables.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::StoreError;
+
+/// Only a checkpoint that cuts the WAL ever holds the writer up, and shortly.
+const BUSY: Duration = Duration::from_secs(5);
+
+fn named(database: &Path) -> impl Fn(rusqlite::Error) -> StoreError {
+    move |error| match StoreError::from(error) {
+        StoreError::Corrupt(why) => {
+            StoreError::Corrupt(format!("`{}` is no store, or is damaged: {why}", database.display()))
+        }
+        StoreError::Unavailable(why) => {
+            StoreError::Unavailable(format!("the store `{}` cannot be opened: {why}", database.display()))
+        }
+        other => other,
+    }
+}
+
+/// The connection that writes: WAL, and every commit on disk before it returns.
+pub(super) fn writer(database: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(database, flags).map_err(named(database))?;
+    connection.busy_timeout(BUSY)?;
+    let mode: String = connection
+        .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
+        .map_err(named(database))?;
+    if !mode.eq_ignore_ascii_case("wal") {
+        return Err(StoreError::Unavailable(format!(
+            "the store `{}` cannot use a write-ahead log (its journal mode is `{mode}`): is it on a network file system?",
+            database.display()
+        )));
+    }
+    // Checkpoints have a thread of their own. 64 MiB of cache for the hot pages.
+    connection
+        .execute_batch(
+            "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY; \
+             PRAGMA foreign_keys = OFF;",
+        )
+        .map_err(named(database))?;
+    Ok(connection)
+}
+
+pub(super) fn reader(database: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(database, flags).map_err(named(database))?;
+    connection.busy_timeout(BUSY)?;
+    connection.execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -4096; PRAGMA temp_store = MEMORY;")?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
+}
+
+/// The checkpointer's: it copies pages and needs none of its own.
+pub(super) fn checkpointer(database: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(database, flags).map_err(named(database))?;
+    connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;")?;
+    Ok(connection)
+}
+
+/// For the simulator: in memory, or a file that survives a crash of the process but not of the machine.
+pub(super) fn inline(database: Option<&Path>) -> Result<Connection, StoreError> {
+    let Some(database) = database else { return Ok(Connection::open_in_memory()?) };
+    let connection = writer(database)?;
+    connection.execute_batch("PRAGMA synchronous = OFF; PRAGMA wal_autocheckpoint = 1000;")?;
+    Ok(connection)
+}

@@ -1,0 +1,136 @@
+//! The tables and their versions. It must not know which verb uses what.
+//!
+//! Ids are 16 bytes, big-endian, so that they sort by time. Times are milliseconds since 1970. Words are stored as people read them.
+
+use rusqlite::Connection;
+
+use crate::StoreError;
+
+/// One entry a version, applied in order; `PRAGMA user_version` counts them. An entry that was ever released is never changed.
+const MIGRATIONS: &[&str] = &[FIRST];
+
+/// Brings the file to the newest version, each step in a transaction of its own.
+///
+/// # Errors
+/// `Unavailable` when a newer server has written the file.
+pub(super) fn migrate(connection: &Connection) -> Result<(), StoreError> {
+    let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    let known = i64::try_from(MIGRATIONS.len()).expect("a handful of migrations");
+    if found > known {
+        return Err(StoreError::Unavailable(format!(
+            "the store's schema has version {found}, and this server knows versions up to {known}: start the server that wrote it, or a newer one"
+        )));
+    }
+    let done = usize::try_from(found).map_err(|_| StoreError::Corrupt(format!("schema version {found}")))?;
+    for (index, statements) in MIGRATIONS.iter().enumerate().skip(done) {
+        let version = index + 1;
+        connection
+            .execute_batch(&format!("BEGIN IMMEDIATE; {statements} PRAGMA user_version = {version}; COMMIT;"))
+            .inspect_err(|_| {
+                // A step that failed has opened its transaction; without this, closing would do the same.
+                let _ = connection.execute_batch("ROLLBACK");
+            })?;
+    }
+    Ok(())
+}
+
+/// Hot rows and log rows have the same columns, but for the place in the queue. Bodies are apart from them, so that moving a delivery to
+/// the log moves no body. Every index on `delivery` is partial or small, since each is paid for twice in a delivery's life.
+const FIRST: &str = "
+CREATE TABLE value (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE project (id BLOB PRIMARY KEY, name TEXT NOT NULL UNIQUE, created_at INTEGER NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE connection (
+  id BLOB NOT NULL PRIMARY KEY, project_id BLOB NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, written TEXT NOT NULL,
+  paused INTEGER NOT NULL, version INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX connection_by_name ON connection (project_id, name, kind);
+
+-- One row a connection, with exact counters. It outlives its connection while the log still speaks of it.
+CREATE TABLE queue (
+  id BLOB PRIMARY KEY, project_id BLOB NOT NULL, ordered INTEGER NOT NULL, next_position INTEGER NOT NULL,
+  waiting INTEGER NOT NULL, waiting_bytes INTEGER NOT NULL, dead INTEGER NOT NULL,
+  accepted INTEGER NOT NULL, pruned INTEGER NOT NULL,
+  token INTEGER NOT NULL, owner BLOB, unreleased INTEGER NOT NULL, deleted INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX queue_free ON queue (id) WHERE owner IS NULL AND waiting > 0;
+CREATE INDEX queue_by_owner ON queue (owner) WHERE owner IS NOT NULL;
+CREATE INDEX queue_by_project ON queue (project_id, id);
+
+CREATE TABLE worker (id BLOB PRIMARY KEY, life_ms INTEGER NOT NULL, ends_at INTEGER NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE body (id BLOB NOT NULL UNIQUE, uses INTEGER NOT NULL, bytes BLOB NOT NULL);
+
+-- PENDING, PROCESSING and DLQ. `position` is set exactly while it waits; `by_due` is 1 where order does not matter;
+-- `recorded` counts the attempts on record; `claim_token` says under which lease a PROCESSING one was claimed.
+CREATE TABLE delivery (
+  no INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, project_id BLOB NOT NULL, connection_id BLOB NOT NULL, cid TEXT NOT NULL,
+  origin TEXT NOT NULL, created_at INTEGER NOT NULL, head TEXT NOT NULL, event_id BLOB, event_type TEXT, ladder TEXT,
+  position INTEGER, by_due INTEGER NOT NULL, claim_token INTEGER,
+  body_id BLOB NOT NULL, body_bytes INTEGER NOT NULL, original_body_id BLOB, version INTEGER NOT NULL, recorded INTEGER NOT NULL,
+  status TEXT NOT NULL, attempts INTEGER NOT NULL, rounds INTEGER NOT NULL, round_attempts INTEGER NOT NULL,
+  round_waited_ms INTEGER NOT NULL, allowed_attempts INTEGER, interruptions INTEGER NOT NULL, due_at INTEGER NOT NULL,
+  age_from INTEGER NOT NULL, last_attempt_at INTEGER, failure TEXT, error TEXT, dead_at INTEGER, dlq_retries INTEGER NOT NULL,
+  dlq_note TEXT, delivered_at INTEGER, ended_at INTEGER
+);
+CREATE UNIQUE INDEX delivery_line ON delivery (connection_id, position) WHERE position IS NOT NULL;
+CREATE INDEX delivery_due ON delivery (connection_id, attempts > 0, due_at, id) WHERE by_due = 1 AND position IS NOT NULL;
+CREATE INDEX delivery_waiting ON delivery (connection_id, created_at, id) WHERE position IS NOT NULL;
+CREATE INDEX delivery_claimed ON delivery (connection_id, position) WHERE status = 'PROCESSING';
+CREATE INDEX delivery_dead ON delivery (connection_id, created_at, id, failure) WHERE status = 'DLQ';
+CREATE INDEX delivery_dead_by_arrival ON delivery (connection_id, dead_at, id, dlq_retries, failure) WHERE status = 'DLQ';
+
+CREATE TABLE delivery_log (
+  no INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, project_id BLOB NOT NULL, connection_id BLOB NOT NULL, cid TEXT NOT NULL,
+  origin TEXT NOT NULL, created_at INTEGER NOT NULL, head TEXT NOT NULL, event_id BLOB, event_type TEXT, ladder TEXT,
+  body_id BLOB NOT NULL, body_bytes INTEGER NOT NULL, original_body_id BLOB, version INTEGER NOT NULL, recorded INTEGER NOT NULL,
+  status TEXT NOT NULL, attempts INTEGER NOT NULL, rounds INTEGER NOT NULL, round_attempts INTEGER NOT NULL,
+  round_waited_ms INTEGER NOT NULL, allowed_attempts INTEGER, interruptions INTEGER NOT NULL, due_at INTEGER NOT NULL,
+  age_from INTEGER NOT NULL, last_attempt_at INTEGER, failure TEXT, error TEXT, dead_at INTEGER, dlq_retries INTEGER NOT NULL,
+  dlq_note TEXT, delivered_at INTEGER, ended_at INTEGER
+);
+CREATE INDEX log_by_connection ON delivery_log (connection_id, status, created_at, id, failure);
+CREATE INDEX log_by_project ON delivery_log (project_id, status, created_at, id, failure);
+CREATE INDEX log_by_end ON delivery_log (ended_at);
+
+CREATE TABLE attempt (
+  delivery_id BLOB NOT NULL, number INTEGER NOT NULL, started_at INTEGER NOT NULL, took_ms INTEGER NOT NULL, failure TEXT,
+  status INTEGER, error TEXT, response_headers TEXT NOT NULL, response_body BLOB NOT NULL, response_bytes INTEGER NOT NULL,
+  incomplete INTEGER NOT NULL, PRIMARY KEY (delivery_id, number)
+) WITHOUT ROWID;
+
+CREATE TABLE idempotency (
+  key_hash BLOB PRIMARY KEY, request_hash BLOB NOT NULL, delivery_id BLOB NOT NULL, ends_at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX idempotency_by_end ON idempotency (ends_at);
+
+CREATE TABLE command (
+  id BLOB NOT NULL PRIMARY KEY, queue_id BLOB NOT NULL, delivery_id BLOB NOT NULL, act TEXT NOT NULL, body BLOB,
+  issued_at INTEGER NOT NULL, answer TEXT
+);
+CREATE INDEX command_open ON command (queue_id, issued_at, id) WHERE answer IS NULL;
+CREATE INDEX command_by_age ON command (issued_at);
+
+CREATE TABLE topic (
+  id BLOB NOT NULL PRIMARY KEY, project_id BLOB NOT NULL, name TEXT NOT NULL, description TEXT NOT NULL,
+  retention_ms INTEGER NOT NULL, created_at INTEGER NOT NULL, UNIQUE (project_id, name)
+);
+-- `owing`: how many subscriptions have not acknowledged it yet.
+CREATE TABLE topic_message (
+  sequence INTEGER PRIMARY KEY AUTOINCREMENT, topic_id BLOB NOT NULL, id BLOB NOT NULL, cid TEXT NOT NULL, headers TEXT NOT NULL,
+  published_at INTEGER NOT NULL, body_id BLOB NOT NULL, owing INTEGER NOT NULL
+);
+CREATE INDEX topic_message_by_topic ON topic_message (topic_id, sequence);
+CREATE INDEX topic_message_by_id ON topic_message (id);
+CREATE INDEX topic_message_unowed ON topic_message (topic_id, published_at) WHERE owing = 0;
+
+CREATE TABLE subscription (
+  id BLOB NOT NULL PRIMARY KEY, project_id BLOB NOT NULL, topic_id BLOB NOT NULL, name TEXT NOT NULL,
+  redeliver_after_ms INTEGER NOT NULL, created_at INTEGER NOT NULL, UNIQUE (topic_id, name)
+);
+CREATE TABLE owed (
+  subscription_id BLOB NOT NULL, sequence INTEGER NOT NULL, due_at INTEGER NOT NULL, times_given INTEGER NOT NULL,
+  PRIMARY KEY (subscription_id, sequence)
+) WITHOUT ROWID;
+";
