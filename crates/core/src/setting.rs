@@ -1,11 +1,13 @@
 //! The refusal of a setting outside its range. It must not know where the setting was read: YAML, API and CLI all show it.
 
+use std::borrow::Cow;
+
 /// A setting that was refused: which one, what was given, what is allowed (Z03: never clamped in silence).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{field}` is `{given}`: allowed is {allowed}")]
 pub struct SettingError {
-    /// The field's name as people write it in YAML and in the API.
-    pub field: &'static str,
+    /// The field's name as people write it in YAML and in the API; an unknown key names itself.
+    pub field: Cow<'static, str>,
     /// The value as it was given.
     pub given: String,
     /// What may be given, in words that continue "allowed is …".
@@ -13,8 +15,8 @@ pub struct SettingError {
 }
 
 impl SettingError {
-    pub fn new(field: &'static str, given: impl ToString, allowed: impl Into<String>) -> Self {
-        SettingError { field, given: given.to_string(), allowed: allowed.into() }
+    pub fn new(field: impl Into<Cow<'static, str>>, given: impl ToString, allowed: impl Into<String>) -> Self {
+        SettingError { field: field.into(), given: given.to_string(), allowed: allowed.into() }
     }
 }
 
