@@ -1,10 +1,131 @@
-//! The keys of `outgoing_rest`.
+//! The keys of `outgoing_rest`. This module must not know how requests are sent.
+
 use serde_json::{Map, Value};
 
-use super::SettingError;
-use crate::connection::ConnectionSpec;
+use super::delivery::{self, millis};
+use super::host::{read_host, without_user_info};
+use super::reader::Reader;
+use super::warnings::is_passed_over;
+use super::{SettingError, keys_of};
+use crate::connection::{ConnectionKind, ConnectionSpec, DataFormat, RestTarget, Target, TlsSettings};
+use crate::path_template::PathTemplate;
 
-/// To be completed.
-pub fn parse(_written: &Map<String, Value>) -> Result<ConnectionSpec, Vec<SettingError>> {
-    Err(Vec::new())
+/// `pool_size`, at most.
+pub const POOL_SIZE_MAX: u32 = 1000;
+/// `pool_size` where nothing else is said (D17).
+pub const POOL_SIZE: u32 = 10;
+/// `timeout` in seconds, at least and at most.
+pub const TIMEOUT_S: std::ops::RangeInclusive<f64> = 0.001..=3600.0;
+
+/// Reads the keys as written, without `name` and `type`.
+///
+/// # Errors
+/// All that is refused, each with its field.
+pub fn parse(written: &Map<String, Value>) -> Result<ConnectionSpec, Vec<SettingError>> {
+    let mut reader = Reader::new(written, keys_of(ConnectionKind::Rest));
+    let host = host(&mut reader);
+    let url_path = url_path(&mut reader);
+    let data_format = reader
+        .choice("data_format", |text| match text {
+            "json" => Some(DataFormat::Json),
+            "text" => Some(DataFormat::Text),
+            "form" => Some(DataFormat::Form),
+            "xml" => Some(DataFormat::Xml),
+            _ => None,
+        })
+        .unwrap_or(DataFormat::Json);
+    let content_type = content_type(&mut reader);
+    let pool_size = reader.whole("pool_size", 1..=POOL_SIZE_MAX).unwrap_or(POOL_SIZE);
+    let tls = tls(&mut reader);
+    let is_active = reader.flag("is_active").unwrap_or(true);
+    refuse_security(&mut reader);
+    let mut policy = delivery::read(&mut reader);
+    if let Some(timeout_s) = timeout_s(&mut reader) {
+        policy.timeout = millis(timeout_s);
+    }
+    reader.refuse_unknown_keys(|key| {
+        key == "security" || delivery::refuses(key) || is_passed_over(ConnectionKind::Rest, key)
+    });
+    let target = host
+        .zip(url_path)
+        .map(|(host, url_path)| Target::Rest(RestTarget { host, url_path, content_type, data_format, pool_size, tls }));
+    reader.finish(target.map(|target| ConnectionSpec { target, policy, is_active }))
+}
+
+fn host(reader: &mut Reader<'_>) -> Option<String> {
+    if !reader.has("host") {
+        let allowed = reader.allowed("host");
+        reader.refuse("host", "missing", allowed);
+        return None;
+    }
+    let text = reader.text("host")?;
+    read_host(text).map_err(|allowed| reader.refuse("host", without_user_info(text), allowed)).ok()
+}
+
+fn url_path(reader: &mut Reader<'_>) -> Option<PathTemplate> {
+    if !reader.has("url_path") {
+        let allowed = reader.allowed("url_path");
+        reader.refuse("url_path", "missing", allowed);
+        return None;
+    }
+    let text = reader.text("url_path")?;
+    PathTemplate::parse(text)
+        .map_err(|error| {
+            let allowed = format!("{}: {error}", reader.allowed("url_path"));
+            reader.refuse("url_path", text, allowed);
+        })
+        .ok()
+}
+
+fn content_type(reader: &mut Reader<'_>) -> Option<String> {
+    let text = reader.text("content_type").filter(|text| !text.is_empty())?;
+    let fits = text.len() <= 200 && text.trim() == text && text.bytes().all(|b| b == b' ' || b.is_ascii_graphic());
+    if !fits {
+        let allowed = reader.allowed("content_type");
+        reader.refuse("content_type", text, allowed);
+    }
+    fits.then(|| text.to_owned())
+}
+
+fn tls(reader: &mut Reader<'_>) -> TlsSettings {
+    let older = reader.flag("tls_verify");
+    let newer = reader.flag("validate_tls");
+    if let (Some(older), Some(newer)) = (older, newer)
+        && older != newer
+    {
+        reader.refuse(
+            "validate_tls",
+            newer,
+            format!("{older} while `tls_verify` is {older}: both name the same setting"),
+        );
+    }
+    let ca_path = reader.text("tls_ca_path").filter(|path| !path.is_empty()).map(str::to_owned);
+    if let Some(path) = ca_path.as_deref().filter(|path| path.chars().any(char::is_control)) {
+        let allowed = reader.allowed("tls_ca_path");
+        reader.refuse("tls_ca_path", path.escape_debug(), allowed);
+    }
+    TlsSettings { verify: older.or(newer).unwrap_or(true), ca_path }
+}
+
+fn timeout_s(reader: &mut Reader<'_>) -> Option<f64> {
+    let value = reader.value("timeout")?;
+    if value.as_f64() == Some(0.0) {
+        let allowed = "a number of seconds from 0.001 to 3600: 0 would mean to wait for ever, and one silent server would hold the queue";
+        reader.refuse("timeout", value, allowed);
+        return None;
+    }
+    if reader.has("timeout_seconds") {
+        reader.refuse("timeout", value, "nothing together with `timeout_seconds`: both name the same setting");
+        return None;
+    }
+    reader.decimal("timeout", TIMEOUT_S)
+}
+
+/// Sending without the credentials that somebody asked for would be worse than not saving.
+fn refuse_security(reader: &mut Reader<'_>) {
+    // An empty text means none, as files of the platform have it.
+    if let Some(value) = reader.value("security").filter(|value| value.as_str() != Some("")) {
+        let allowed = "nothing yet: security definitions are not available in this version";
+        reader.refuse("security", value, allowed);
+    }
 }

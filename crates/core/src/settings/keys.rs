@@ -1,0 +1,179 @@
+//! Every key with its default, its range and its meaning: the one list behind error messages, documentation and export.
+//!
+//! This module must not know how a key is read.
+
+use serde_json::Value;
+
+/// What people can look up about a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyDoc {
+    pub name: &'static str,
+    /// As it would be written; empty for an empty text. A default that is no single value is put in several words.
+    pub default: &'static str,
+    /// In words that continue "allowed is …".
+    pub allowed: &'static str,
+    pub meaning: &'static str,
+}
+
+impl KeyDoc {
+    /// The default as a value, so that export can leave out what equals it. `None` when there is none, or none that holds always.
+    pub fn default_value(&self) -> Option<Value> {
+        match self.default {
+            "none" => None,
+            words if words.contains(' ') => None,
+            text => Some(serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))),
+        }
+    }
+}
+
+const fn key(name: &'static str, default: &'static str, allowed: &'static str, meaning: &'static str) -> KeyDoc {
+    KeyDoc { name, default, allowed, meaning }
+}
+
+const TRUE_FALSE: &str = "true or false";
+const SECONDS: &str = "a number of seconds from 0 to 86400";
+
+/// The keys of `outgoing_rest` beside those of its delivery.
+pub const REST_KEYS: &[KeyDoc] = &[
+    key(
+        "host",
+        "none",
+        "an http:// or https:// address of host and port only, such as `https://api.example.org:8443`",
+        "Where requests go.",
+    ),
+    key(
+        "url_path",
+        "none",
+        "a path that is empty or begins with `/`, with `{placeholders}` that requests fill, without `?` and `#`",
+        "The path on the host; params fill its placeholders, the others become the query string.",
+    ),
+    key(
+        "data_format",
+        "json",
+        "one of json, text, form, xml",
+        "What bodies are; decides the content type that is sent.",
+    ),
+    key(
+        "content_type",
+        "",
+        "a content type in visible ASCII characters, such as `application/json`",
+        "Sent instead of the data format's own.",
+    ),
+    key(
+        "timeout",
+        "60, or the preset's with a ladder",
+        "a number of seconds from 0.001 to 3600",
+        "From connect to the status line.",
+    ),
+    key("pool_size", "10", "a whole number from 1 to 1000", "Sockets kept open, and attempts at once, at most."),
+    key("tls_verify", "true", TRUE_FALSE, "Whether the server's certificate is checked."),
+    key("validate_tls", "true", TRUE_FALSE, "The newer name of tls_verify."),
+    key("tls_ca_path", "", "the path of a PEM file", "Authorities to trust instead of the public ones."),
+    key("is_active", "true", TRUE_FALSE, "false refuses new calls and holds the queue."),
+];
+
+/// The delivery keys, the same on every outgoing connection.
+pub const DELIVERY_KEYS: &[KeyDoc] = &[
+    key("max_retries", "0", "a whole number from 0 to 1000", "Retries after the first attempt of a call or a round."),
+    key("retry_sleep_time", "2", SECONDS, "The first wait; more than 8 s waits 8 s."),
+    key("retry_backoff_multiplier", "2", "a number from 0 to 100", "Each next wait is the previous one times this."),
+    key(
+        "retry_backoff_threshold",
+        "60",
+        SECONDS,
+        "All waits of a call or a round together, at most; 0 means no retry.",
+    ),
+    key(
+        "use_queue",
+        "false, or true with a ladder",
+        TRUE_FALSE,
+        "Whether a request that was not delivered waits in the connection's queue.",
+    ),
+    key(
+        "use_dlq",
+        "true",
+        TRUE_FALSE,
+        "Whether a request that a round could not deliver goes to the dead-letter queue.",
+    ),
+    key(
+        "dlq_action",
+        "keep",
+        "one of keep, retry, forward, discard",
+        "What happens to a dead letter after dlq_retry_interval.",
+    ),
+    key(
+        "dlq_retries",
+        "3",
+        "a whole number from 0 to 1000000",
+        "How often the action retry retries; those by hand do not count.",
+    ),
+    key(
+        "dlq_retry_interval",
+        "60",
+        "a number of seconds from 0 to 2678400 (31 days)",
+        "How long after its arrival in the dead-letter queue the action is taken.",
+    ),
+    key(
+        "dlq_forward_to",
+        "",
+        "the name of a topic: letters, digits, `_` and `-`, with dots between segments",
+        "Where the action forward publishes; without one the request stays, with that reason.",
+    ),
+    key("dlq_keep_header", "true", TRUE_FALSE, "Whether a forwarded request carries the note of why it failed."),
+    key(
+        "expires_after",
+        "none",
+        "a number of seconds from 0.001 to 315360000 (ten years)",
+        "A queued request older than this leaves the queue.",
+    ),
+    key("ordered", "true, or false with a ladder", TRUE_FALSE, "Strictly first in, first out."),
+    key(
+        "concurrency",
+        "1, or 5 without order",
+        "a whole number from 1 to 1000",
+        "Attempts at once in an unordered queue.",
+    ),
+    key(
+        "settle_ahead_max",
+        "16",
+        "a whole number from 0 to 1024",
+        "How many answered but not yet stored successes an ordered queue may run ahead; after a crash they are sent again. 0 is strict.",
+    ),
+    key(
+        "retry_preset",
+        "webhook, once another key makes a ladder",
+        "one of webhook, forward, patient",
+        "A ladder of fixed waits instead of rounds.",
+    ),
+    key(
+        "retry_delays",
+        "those of the preset",
+        "1 to 32 numbers of seconds, each from 1 to 2592000 (30 days), as a list or as text with commas",
+        "The ladder's waits; the last one repeats.",
+    ),
+    key("max_attempts", "that of the preset", "a whole number from 1 to 20", "The ladder's attempts in all."),
+    key(
+        "retryable_statuses",
+        "those of the preset",
+        "a text of statuses and ranges with commas, such as `408,429,5xx,!501`",
+        "Which statuses the ladder tries again.",
+    ),
+    key(
+        "timeout_seconds",
+        "that of the preset",
+        "a whole number from 1 to 60",
+        "A ladder's timeout; timeout says the same to the millisecond.",
+    ),
+    key(
+        "jitter",
+        "that of the preset",
+        TRUE_FALSE,
+        "Whether each of the ladder's waits is 50 % to 150 % of its value.",
+    ),
+    key(
+        "retry_after",
+        "that of the preset",
+        TRUE_FALSE,
+        "Whether a Retry-After on 429 and 503 makes the ladder wait longer, at most six hours.",
+    ),
+];
