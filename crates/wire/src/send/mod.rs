@@ -1,5 +1,15 @@
 //! Sending: one trait, one file per kind of connection.
 
+mod answer;
+mod cause;
+mod connect;
+pub mod http;
+mod link;
+mod metered;
+mod pool;
+mod request;
+mod route;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;

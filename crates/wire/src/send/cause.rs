@@ -1,0 +1,111 @@
+//! Why no answer came, in one sentence for people: which host, at what point, from which cause.
+//!
+//! Never a body, a header or a credential is in it. It must not know what the sentence leads to.
+
+use std::error::Error;
+use std::io;
+
+use postrider_core::{NoAnswerKind, Reply, Wait};
+
+use super::connect::ConnectError;
+use super::route::Host;
+
+/// A cause longer than this is cut.
+const CAUSE_CHARS_MAX: usize = 300;
+
+/// How far an attempt had come when its time ran out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Slot,
+    Resolve,
+    Connect,
+    Tls,
+    Answer,
+}
+
+pub(super) fn timed_out(host: &Host, timeout: Wait, stage: Stage, pool_size: u32) -> Reply {
+    let host = &host.shown;
+    let detail = match stage {
+        Stage::Slot => {
+            format!("no answer from {host} within {timeout}: all {pool_size} of the connection's sockets were busy")
+        }
+        Stage::Resolve => format!("no answer from {host} within {timeout}: its name was still being resolved"),
+        Stage::Connect => format!("no answer from {host} within {timeout}: the connection was not accepted"),
+        Stage::Tls => format!("no answer from {host} within {timeout}: the TLS handshake was not finished"),
+        Stage::Answer => format!("no answer from {host} within {timeout}"),
+    };
+    Reply::unanswered(NoAnswerKind::Timeout, detail)
+}
+
+pub(super) fn not_connected(host: &Host, error: &ConnectError) -> Reply {
+    let shown = &host.shown;
+    match error {
+        ConnectError::Resolve(error) => {
+            let kind = if is_our_shortage(error) { NoAnswerKind::Internal } else { NoAnswerKind::Unreachable };
+            Reply::unanswered(kind, format!("{} cannot be resolved: {}", host.name, cause_of(error)))
+        }
+        ConnectError::NoAddress => {
+            Reply::unanswered(NoAnswerKind::Unreachable, format!("{} cannot be resolved: it has no address", host.name))
+        }
+        ConnectError::Refused(refused) => {
+            Reply::unanswered(NoAnswerKind::NotAllowed, format!("{shown} may not be reached: {refused}"))
+        }
+        ConnectError::Tcp(error) => {
+            let kind = if is_our_shortage(error) { NoAnswerKind::Internal } else { NoAnswerKind::Unreachable };
+            Reply::unanswered(kind, format!("cannot connect to {shown}: {}", cause_of(error)))
+        }
+        ConnectError::TlsSettings(error) => Reply::unanswered(NoAnswerKind::Unsendable, error.to_string()),
+        ConnectError::Tls(error) => {
+            Reply::unanswered(NoAnswerKind::Unreachable, format!("TLS with {shown} failed: {}", cause_of(error)))
+        }
+        ConnectError::Internal(text) => Reply::unanswered(NoAnswerKind::Internal, text.clone()),
+    }
+}
+
+/// The exchange broke before a status line. `sent`: bytes of the request had gone out, so whether the remote acted on it is unknown.
+pub(super) fn broken_off(host: &Host, error: &hyper::Error, sent: bool) -> Reply {
+    let shown = &host.shown;
+    let io_error = io_cause(error);
+    let closed = error.is_incomplete_message() || error.is_canceled() || error.is_closed();
+    let reset = io_error.is_some_and(|io| {
+        use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, UnexpectedEof};
+        matches!(io.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected | UnexpectedEof)
+    });
+    let detail = if error.is_parse() || error.is_parse_too_large() {
+        format!("{shown} gave no valid HTTP answer: {}", cause_of(error))
+    } else if closed || reset {
+        let how = if closed { "closed" } else { "reset" };
+        let when = if sent { "reset after write" } else { "before anything was sent" };
+        format!("{shown}: connection {how} before an answer ({when})")
+    } else {
+        format!("{shown} gave no answer: {}", cause_of(error))
+    };
+    Reply::unanswered(NoAnswerKind::Unreachable, detail)
+}
+
+/// Out of files, memory or ports: the remote is not to blame.
+fn is_our_shortage(error: &io::Error) -> bool {
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    matches!(error.kind(), io::ErrorKind::AddrNotAvailable | io::ErrorKind::OutOfMemory)
+        || matches!(error.raw_os_error(), Some(ENFILE | EMFILE))
+}
+
+fn io_cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a io::Error> {
+    std::iter::successors(Some(error), |error| (*error).source()).find_map(|error| error.downcast_ref())
+}
+
+/// The error and what lies beneath it, each said once, without control characters.
+fn cause_of(error: &(dyn Error + 'static)) -> String {
+    let mut text = String::new();
+    for error in std::iter::successors(Some(error), |error| (*error).source()) {
+        let said = error.to_string();
+        if !text.contains(&said) {
+            if !text.is_empty() {
+                text.push_str(": ");
+            }
+            text.push_str(&said);
+        }
+    }
+    text.chars().filter(|c| !c.is_control()).take(CAUSE_CHARS_MAX).collect()
+}

@@ -1,0 +1,110 @@
+//! All that is worked out once for a version of a connection: address, header values, trust, sockets.
+//!
+//! It must not know of single requests.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderValue, Uri};
+use postrider_core::connection::{Connection, DataFormat, RestTarget, Target};
+use rustls_pki_types::ServerName;
+use tokio::sync::{OnceCell, Semaphore};
+use tokio_rustls::TlsConnector;
+
+use super::pool::Pool;
+
+/// Why a connection's settings make no address to send to; it names the field.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum RouteError {
+    #[error("`host` is not an address of scheme, host and port")]
+    Host,
+    #[error("`content_type` is not a header value")]
+    ContentType,
+}
+
+pub(super) struct Route {
+    pub(super) connection: Arc<Connection>,
+    pub(super) host: Host,
+    /// `Some` for https.
+    pub(super) tls: Option<TlsRoute>,
+    /// The `Host` header: without the port when it is the scheme's own.
+    pub(super) host_header: HeaderValue,
+    pub(super) content_type: HeaderValue,
+    /// Attempts at once; each has at most one socket, so this bounds the sockets too.
+    pub(super) slots: Semaphore,
+    pub(super) pool: Arc<Pool>,
+}
+
+/// Where to dial.
+pub(super) struct Host {
+    /// A name, or the text of an IP literal without brackets.
+    pub(super) name: String,
+    pub(super) literal: Option<IpAddr>,
+    pub(super) port: u16,
+    /// `host:port` as people read it.
+    pub(super) shown: String,
+}
+
+pub(super) struct TlsRoute {
+    pub(super) server_name: ServerName<'static>,
+    /// Built at the first socket, because it may read a file; a failure is not kept, so a mended file works at the next attempt.
+    /// Stays empty for a connection that trusts the public authorities.
+    pub(super) connector: OnceCell<TlsConnector>,
+}
+
+impl Route {
+    pub(super) fn new(connection: &Arc<Connection>, idle_timeout: Duration) -> Result<Self, RouteError> {
+        let Target::Rest(rest) = &connection.spec.target;
+        let uri: Uri = rest.host.parse().map_err(|_| RouteError::Host)?;
+        let https = match uri.scheme_str() {
+            Some("https") => true,
+            Some("http") => false,
+            _ => return Err(RouteError::Host),
+        };
+        let authority = uri.authority().ok_or(RouteError::Host)?;
+        if authority.as_str().contains('@') || authority.host().is_empty() {
+            return Err(RouteError::Host);
+        }
+        let own_port = if https { 443 } else { 80 };
+        let port = authority.port_u16().unwrap_or(own_port);
+        let written = authority.host();
+        let name = written.trim_start_matches('[').trim_end_matches(']').to_owned();
+        let literal = name.parse::<IpAddr>().ok();
+        let shown = format!("{written}:{port}");
+        let host_header = if port == own_port { written } else { &shown };
+        let tls = if https {
+            let server_name = ServerName::try_from(name.clone()).map_err(|_| RouteError::Host)?;
+            Some(TlsRoute { server_name, connector: OnceCell::new() })
+        } else {
+            None
+        };
+        let slots = usize::try_from(rest.pool_size).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS);
+        Ok(Route {
+            host_header: HeaderValue::from_str(host_header).map_err(|_| RouteError::Host)?,
+            host: Host { name, literal, port, shown },
+            tls,
+            content_type: content_type(rest)?,
+            slots: Semaphore::new(slots),
+            pool: Pool::new(idle_timeout),
+            connection: connection.clone(),
+        })
+    }
+
+    pub(super) fn rest(&self) -> &RestTarget {
+        let Target::Rest(rest) = &self.connection.spec.target;
+        rest
+    }
+}
+
+fn content_type(rest: &RestTarget) -> Result<HeaderValue, RouteError> {
+    match &rest.content_type {
+        Some(written) => HeaderValue::from_str(written).map_err(|_| RouteError::ContentType),
+        None => Ok(HeaderValue::from_static(match rest.data_format {
+            DataFormat::Json => "application/json",
+            DataFormat::Text => "text/plain; charset=utf-8",
+            DataFormat::Form => "application/x-www-form-urlencoded",
+            DataFormat::Xml => "application/xml",
+        })),
+    }
+}

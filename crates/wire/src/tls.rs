@@ -1,0 +1,154 @@
+//! What TLS trusts: the public authorities and the system's, or only those of one file, or anything.
+//!
+//! TLS 1.2 and 1.3 with ring, HTTP/1.1 only. It must not know of sockets or requests; reading files blocks, so the caller does it on a
+//! thread where that is allowed.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use postrider_core::connection::TlsSettings;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+
+/// A file of authorities larger than this is no file of authorities.
+const CA_FILE_BYTES_MAX: u64 = 8 << 20;
+
+/// Where Linux and BSD distributions keep the authorities that the administrator trusts; the first that can be read is taken.
+const SYSTEM_STORES: &[&str] = &[
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/pki/tls/cacert.pem",
+    "/etc/ssl/cert.pem",
+];
+
+/// Why a connection's TLS settings cannot be used; each names the setting.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum TlsError {
+    #[error("`tls_ca_path`: {path} cannot be read: {cause}")]
+    Unreadable { path: String, cause: String },
+    #[error("`tls_ca_path`: {path} has no certificate in PEM form")]
+    NoCertificate { path: String },
+    #[error("`tls_ca_path`: {path} has a certificate that cannot be used: {cause}")]
+    BadCertificate { path: String, cause: String },
+    #[error("TLS cannot be set up: {0}")]
+    Provider(String),
+}
+
+/// Reads what the settings name and builds the client's side of TLS. Blocks on files.
+pub(crate) fn client_config(settings: &TlsSettings) -> Result<Arc<ClientConfig>, TlsError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| TlsError::Provider(error.to_string()))?;
+    let mut config = if settings.verify {
+        let roots = match &settings.ca_path {
+            Some(path) => roots_of_file(path)?,
+            None => public_roots(),
+        };
+        builder.with_root_certificates(roots).with_no_client_auth()
+    } else {
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(TrustsAnything(provider))).with_no_client_auth()
+    };
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+fn public_roots() -> RootCertStore {
+    let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+    if let Some(pem) = SYSTEM_STORES.iter().find_map(|path| read_limited(path).ok()) {
+        // What the system trusts is a bonus: an authority that rustls cannot read only stays untrusted.
+        roots.add_parsable_certificates(CertificateDer::pem_slice_iter(&pem).filter_map(Result::ok));
+    }
+    roots
+}
+
+fn roots_of_file(path: &str) -> Result<RootCertStore, TlsError> {
+    let pem =
+        read_limited(path).map_err(|error| TlsError::Unreadable { path: path.to_owned(), cause: error.to_string() })?;
+    let bad = |cause: String| TlsError::BadCertificate { path: path.to_owned(), cause };
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(&pem) {
+        let certificate = certificate.map_err(|error| bad(error.to_string()))?;
+        roots.add(certificate).map_err(|error| bad(error.to_string()))?;
+    }
+    if roots.is_empty() {
+        return Err(TlsError::NoCertificate { path: path.to_owned() });
+    }
+    Ok(roots)
+}
+
+fn read_limited(path: &str) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(CA_FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// `tls_verify: false`: encrypts, and proves nothing about who is at the other end.
+#[derive(Debug)]
+struct TrustsAnything(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for TrustsAnything {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _certificate: &CertificateDer<'_>,
+        _signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _message: &[u8],
+        _certificate: &CertificateDer<'_>,
+        _signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(path: &str) -> TlsError {
+        client_config(&TlsSettings { verify: true, ca_path: Some(path.to_owned()) }).unwrap_err()
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_named_with_its_setting() {
+        let text = refused("/nonexistent/ca.pem").to_string();
+        assert!(text.contains("tls_ca_path") && text.contains("/nonexistent/ca.pem"), "{text}");
+    }
+
+    #[test]
+    fn a_file_without_certificates_is_refused() {
+        let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        assert_eq!(refused(manifest), TlsError::NoCertificate { path: manifest.to_owned() });
+    }
+
+    #[test]
+    fn the_public_authorities_are_trusted_by_default() {
+        assert!(public_roots().len() >= webpki_roots::TLS_SERVER_ROOTS.len());
+        assert!(client_config(&TlsSettings { verify: true, ca_path: None }).is_ok());
+    }
+}
