@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use postrider_core::attempt::Attempt;
 use postrider_core::delivery::{Delivery, Position};
 use postrider_core::id::{ConnectionId, DeliveryId, QueueId};
-use postrider_store::{DeliveryFilter, PageRequest, QueueLease, Store, StoreError};
+use postrider_store::{DeliveryFilter, MemoryStore, PageRequest, QueueLease, Store, StoreError};
 
 use crate::ledger::Ledger;
 use crate::plan::Plan;
@@ -82,6 +82,11 @@ impl Oracle {
 
     pub fn set_store(&self, store: Arc<dyn Store>) {
         *self.store.lock().unwrap_or_else(PoisonError::into_inner) = store;
+    }
+
+    /// Before the next process opens the file, nobody may have it.
+    pub fn drop_store(&self) {
+        self.set_store(Arc::new(MemoryStore::default()));
     }
 
     pub fn ledger(&self) -> MutexGuard<'_, Ledger> {

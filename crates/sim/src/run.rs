@@ -23,7 +23,8 @@ use crate::workload::Workload;
 const DRAIN_BOUND: Duration = Duration::from_secs(1_800);
 /// How long the engine is watched with nothing to do.
 const QUIET: Duration = Duration::from_secs(600);
-/// Calls of the store that a quiet engine may make meanwhile: the heartbeat every 5 s, retention every minute, and as much again.
+/// Calls of the store that a quiet engine may make meanwhile: the heartbeat every 5 s, retention every minute, and as much again. With
+/// other workers it polls besides.
 const QUIET_CALLS: u64 = 300;
 
 #[derive(Clone, Debug)]
@@ -69,6 +70,7 @@ pub fn run_tampered(plan: &Plan, defect: Option<Defect>) -> Result<Report, Strin
             break;
         }
         if end.is_some() {
+            oracle.drop_store();
             oracle.set_store(disk.open()?);
         }
     }
@@ -190,7 +192,7 @@ impl Parts {
                     engine.stop(Wait::from_millis(grace_ms)).await;
                 }
             }
-            None => self.end_well(oracle, stores, &engines, project).await,
+            None => self.end_well(plan, oracle, stores, &engines, project).await,
         }
     }
 
@@ -208,6 +210,7 @@ impl Parts {
 
     async fn end_well(
         &mut self,
+        plan: &Plan,
         oracle: &Arc<Oracle>,
         stores: &[Arc<FaultyStore>],
         engines: &[Engine],
@@ -229,7 +232,9 @@ impl Parts {
             tokio::time::sleep(QUIET).await;
             let after: u64 = stores.iter().map(|store| store.calls()).sum();
             let looking = oracle.looks_again().await;
-            oracle.check_quiet(after - before, engines.len() as u64 * 2 * QUIET_CALLS + looking * QUIET.as_secs() * 2);
+            let polling = if engines.len() > 1 { QUIET.as_secs() * plan.connections.len() as u64 } else { 0 };
+            let each = QUIET_CALLS + polling;
+            oracle.check_quiet(after - before, engines.len() as u64 * each + looking * QUIET.as_secs() * 2);
         }
         for engine in engines {
             engine.stop(Wait::from_secs(10)).await;
