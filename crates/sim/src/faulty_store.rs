@@ -156,14 +156,13 @@ impl FaultyStore {
     }
 
     async fn settle_shown(&self, batch: Vec<Settlement>) -> Result<Vec<Settled>, StoreError> {
-        let settled = self.inner.settle(batch.clone()).await;
+        let settled = self.inner.settle(batch.clone(), |lease| self.oracle.newest_lease(lease)).await;
         self.oracle.saw_settled(&batch, settled.as_deref().ok());
         settled
     }
 
     async fn taken_shown(&self, taken: Result<Vec<TakenQueue>, StoreError>) -> Result<Vec<TakenQueue>, StoreError> {
         let taken = taken?;
-        self.inner.took(&taken);
         self.oracle.saw_taken(&taken).await;
         Ok(taken)
     }

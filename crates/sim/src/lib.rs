@@ -19,6 +19,7 @@ pub mod oracle;
 mod plan;
 mod run;
 mod tamper;
+mod thief;
 mod workload;
 
 pub use oracle::Violation;

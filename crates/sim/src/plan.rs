@@ -22,6 +22,8 @@ pub struct Plan {
     pub lives: Vec<LifeEnd>,
     pub faults: StoreFaults,
     pub troubles: Vec<Trouble>,
+    /// When somebody whose clock is ahead takes every queue and then dies, in virtual milliseconds since the beginning of a life.
+    pub thefts_ms: Vec<u64>,
     pub clock_jumps: bool,
     /// Engines over one store: 1, or 2 of which one may lose its leases to the other.
     pub workers: u32,
@@ -91,6 +93,7 @@ impl Plan {
             lives: (0..crashes).map(|_| life_end(&mut rng)).collect(),
             faults,
             troubles: troubles(workers, &mut rng),
+            thefts_ms: if rng.random_bool(0.15) { vec![rng.random_range(0..60_000), 60_000] } else { Vec::new() },
             clock_jumps: workers == 1 && rng.random_bool(0.15),
             workers,
             options: options(workers, &mut rng),
@@ -99,7 +102,8 @@ impl Plan {
 
     /// The store does what it is asked at once: only then can waits be held to the second.
     pub fn has_quick_store(&self) -> bool {
-        self.faults == StoreFaults::default() && self.troubles.is_empty() && self.workers == 1 && !self.clock_jumps
+        let calm = self.faults == StoreFaults::default() && self.troubles.is_empty() && self.thefts_ms.is_empty();
+        calm && self.workers == 1 && !self.clock_jumps
     }
 }
 

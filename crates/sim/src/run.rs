@@ -17,6 +17,7 @@ use crate::network::Network;
 use crate::oracle::{Oracle, Violation};
 use crate::plan::{LifeEnd, Plan};
 use crate::tamper::{Defect, TamperedSender};
+use crate::thief;
 use crate::workload::Workload;
 
 /// Longer than any plan's rounds, expiries and DLQ intervals together (oracle 7).
@@ -181,6 +182,8 @@ impl Parts {
         }
         let lives = u32::try_from(plan.lives.len()).unwrap_or(0) + 1;
         let share = if end.is_some() { plan.operations / lives + 1 } else { u32::MAX };
+        let (thief_oracle, thief_clock, thefts_ms) = (oracle.clone(), self.clock.clone(), plan.thefts_ms.clone());
+        let thief = tokio::spawn(async move { thief::steal(&thief_oracle, &thief_clock, &thefts_ms).await });
         for _ in 0..share.min(self.workload.left) {
             self.workload.step(&engines, project).await;
         }
@@ -192,7 +195,10 @@ impl Parts {
                     engine.stop(Wait::from_millis(grace_ms)).await;
                 }
             }
-            None => self.end_well(plan, oracle, stores, &engines, project).await,
+            None => {
+                thief.abort();
+                self.end_well(plan, oracle, stores, &engines, project).await;
+            }
         }
     }
 

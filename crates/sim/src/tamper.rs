@@ -2,7 +2,8 @@
 //!
 //! Between the faults and the sound store, and in front of the network. Without a defect everything passes through unchanged.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -42,34 +43,17 @@ pub enum Defect {
 pub struct Tampered {
     pub inner: Arc<dyn Store>,
     pub defect: Option<Defect>,
-    /// Calls so far, and the newest lease of each queue, as far as a defect needs them.
-    known: Mutex<(u64, Vec<QueueLease>)>,
+    enqueued: AtomicU64,
 }
 
 impl Tampered {
     pub fn new(inner: Arc<dyn Store>, defect: Option<Defect>) -> Self {
-        Tampered { inner, defect, known: Mutex::default() }
-    }
-
-    fn count(&self) -> u64 {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.0 += 1;
-        known.0
-    }
-
-    pub fn took(&self, taken: &[TakenQueue]) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.1.extend(taken.iter().map(|one| one.lease));
-    }
-
-    fn newest(&self, lease: QueueLease) -> QueueLease {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.1.iter().rev().find(|known| known.queue_id == lease.queue_id).copied().unwrap_or(lease)
+        Tampered { inner, defect, enqueued: AtomicU64::new(0) }
     }
 
     pub async fn enqueue(&self, mut batch: Vec<NewDelivery>) -> Result<Vec<Enqueued>, StoreError> {
         match self.defect {
-            Some(Defect::LosesAnEnqueue) if self.count().is_multiple_of(5) => {
+            Some(Defect::LosesAnEnqueue) if self.enqueued.fetch_add(1, Ordering::Relaxed) % 5 == 4 => {
                 let lost = batch.iter().map(|_| Enqueued::Stored { position: Position(1 << 40), ahead: 1, claimed: false });
                 Ok(lost.collect())
             }
@@ -99,13 +83,18 @@ impl Tampered {
         self.inner.claim(lease, if early { now + Wait::from_secs(3600) } else { now }, limit).await
     }
 
-    pub async fn settle(&self, mut batch: Vec<Settlement>) -> Result<Vec<Settled>, StoreError> {
+    /// `newest`: the lease under which the same queue was last taken.
+    pub async fn settle(
+        &self,
+        mut batch: Vec<Settlement>,
+        newest: impl Fn(QueueLease) -> QueueLease,
+    ) -> Result<Vec<Settled>, StoreError> {
         let success = |settlement: &Settlement| settlement.attempt.as_ref().is_some_and(|a| a.failure.is_none());
         match self.defect {
             Some(Defect::TakesOldTokens) => {
                 for settlement in &mut batch {
                     if let Guard::Lease(lease) = &mut settlement.guard {
-                        *lease = self.newest(*lease);
+                        *lease = newest(*lease);
                     }
                 }
             }

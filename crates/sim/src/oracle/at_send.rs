@@ -55,6 +55,10 @@ impl Oracle {
             Err(error) => return self.report(2, format!("the queue cannot be read: {error}")),
         };
         for other in waiting {
+            // What came back from the DLQ may have come after the call.
+            if self.state().moved.contains(&other.id) {
+                continue;
+            }
             let ledger = self.ledger();
             let body = ledger.accepted_body.get(&other.id);
             let acknowledged = body.and_then(|body| ledger.requests.get(body)).and_then(|request| request.acknowledged);

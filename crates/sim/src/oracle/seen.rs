@@ -50,8 +50,13 @@ impl Oracle {
         }
     }
 
+    /// The lease under which the same queue was last taken.
+    pub(crate) fn newest_lease(&self, lease: QueueLease) -> QueueLease {
+        self.state().leases.get(&lease.queue_id).copied().unwrap_or(lease)
+    }
+
     fn is_old(&self, lease: QueueLease) -> bool {
-        self.state().leases.get(&lease.queue_id).is_some_and(|newest| newest.token > lease.token)
+        self.newest_lease(lease).token > lease.token
     }
 
     pub(crate) fn saw_read_under(&self, lease: QueueLease) {
