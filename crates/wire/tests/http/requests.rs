@@ -148,13 +148,3 @@ async fn what_cannot_be_a_request_is_unsendable() {
     let long = Outgoing { head: head(params), ..outgoing(&connection) };
     unanswered(sender().send(long).await, Unsendable);
 }
-
-#[tokio::test]
-async fn a_port_that_is_the_schemes_own_is_not_in_the_host_header() {
-    // Nothing is listening on port 80 of this address; what counts is that the sentence names it.
-    let detail = match sender().send(outgoing(&connection("http://127.0.0.3"))).await {
-        postrider_core::Reply::Unanswered(none) => none.detail,
-        postrider_core::Reply::Answered(answer) => panic!("{answer:?}"),
-    };
-    assert!(detail.contains("127.0.0.3:80"), "{detail}");
-}

@@ -12,6 +12,7 @@ use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
+use tokio::sync::mpsc;
 use tokio_rustls::TlsAcceptor;
 
 use crate::cases::{Fixed, answered, connection_with, outgoing, unanswered};
@@ -53,6 +54,15 @@ fn params(name: &str) -> CertificateParams {
 
 /// A server that answers every request over TLS; its certificate is signed by `authority`, or by itself.
 async fn serve(params: CertificateParams, authority: Option<&Authority>) -> SocketAddr {
+    serve_telling(params, authority).await.0
+}
+
+/// The same; and the receiver gets something for each socket that has ended. A request for `/once` ends its socket.
+async fn serve_telling(
+    params: CertificateParams,
+    authority: Option<&Authority>,
+) -> (SocketAddr, mpsc::UnboundedReceiver<()>) {
+    let (ended, has_ended) = mpsc::unbounded_channel();
     let key = KeyPair::generate().unwrap();
     let certificate = match authority {
         Some(authority) => params.signed_by(&key, &authority.issuer).unwrap(),
@@ -71,20 +81,26 @@ async fn serve(params: CertificateParams, authority: Option<&Authority>) -> Sock
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
         while let Ok((tcp, peer)) = listener.accept().await {
-            let acceptor = acceptor.clone();
+            let (acceptor, ended) = (acceptor.clone(), ended.clone());
             tokio::spawn(async move {
                 let Ok(mut tls) = acceptor.accept(tcp).await else { return };
-                while read_request(&mut tls).await.is_some() {
+                while let Some(request) = read_request(&mut tls).await {
                     // The port tells sockets apart.
                     let port = peer.port().to_string();
                     let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{port}", port.len());
                     tls.write_all(answer.as_bytes()).await.unwrap();
                     tls.flush().await.unwrap();
+                    if request.line().contains("/once") {
+                        tls.shutdown().await.unwrap();
+                        break;
+                    }
                 }
+                drop(tls);
+                let _ = ended.send(());
             });
         }
     });
-    address
+    (address, has_ended)
 }
 
 fn loopback_sender() -> HttpSender {
@@ -106,6 +122,19 @@ async fn a_certificate_of_the_named_authority_is_trusted_and_the_socket_kept() {
     let first = answered(sender.send(outgoing(&connection)).await);
     let second = answered(sender.send(outgoing(&connection)).await);
     assert_eq!((first.status, &first.body), (200, &second.body), "another socket was opened");
+}
+
+#[tokio::test]
+async fn z01_an_idle_tls_socket_that_the_peer_closed_is_replaced_within_the_attempt() {
+    let (address, mut has_ended) = serve_telling(params(NAME), None).await;
+    let keys = json!({"tls_verify": false, "url_path": "/once"});
+    let connection = connection_with(&format!("https://{NAME}:{}", address.port()), keys);
+    let sender = loopback_sender();
+    let first = answered(sender.send(outgoing(&connection)).await);
+    has_ended.recv().await.unwrap();
+    let second = answered(sender.send(outgoing(&connection)).await);
+    assert_eq!((first.status, second.status), (200, 200));
+    assert_ne!(first.body, second.body);
 }
 
 #[tokio::test]
