@@ -293,8 +293,8 @@ fn update_log(work: &Work, next: &Next<'_>) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// What never changes is copied inside the database; only what the decision says goes in.
-fn move_to_log(work: &Work, ended: &[Next<'_>]) -> Result<(), StoreError> {
+/// What stands before and behind the rows of values.
+pub(super) fn to_log_sql() -> (String, String) {
     let fixed: Vec<String> = FIXED.split(", ").map(|column| format!("d.{column}")).collect();
     let changing: Vec<String> = CHANGING.split(", ").map(|column| format!("n.{}", column.trim())).collect();
     let before = format!("WITH n (no, {CHANGING}) AS (VALUES ");
@@ -303,6 +303,12 @@ fn move_to_log(work: &Work, ended: &[Next<'_>]) -> Result<(), StoreError> {
         fixed.join(", "),
         changing.join(", ")
     );
+    (before, after)
+}
+
+/// What never changes is copied inside the database; only what the decision says goes in.
+fn move_to_log(work: &Work, ended: &[Next<'_>]) -> Result<(), StoreError> {
+    let (before, after) = to_log_sql();
     write_rows(work, (&before, CHANGING_COLUMNS + 1, &after), ended, |to, next| {
         to.push(next.no)?;
         bind_changing(to, &next.changing())
