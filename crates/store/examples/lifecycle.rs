@@ -2,7 +2,11 @@
 //!
 //! `cargo run -p postrider-store --release --example lifecycle [messages] [lanes] [backlog]`: each lane works on its own in batches of 256
 //! over 16 queues; `backlog` messages wait in a further queue all the while.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a measurement reads the clock, and may fail loudly")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a measurement reads the clock, and may fail loudly"
+)]
 
 use std::path::Path;
 use std::sync::Arc;
@@ -81,6 +85,7 @@ async fn connections(store: &SqliteStore, project: ProjectId, ordered: bool) -> 
     for number in 0..17_u128 {
         let mut written = Map::new();
         written.insert("host".to_owned(), json!("https://api.example.org"));
+        written.insert("url_path".to_owned(), json!("/"));
         written.insert("use_queue".to_owned(), json!(true));
         written.insert("ordered".to_owned(), json!(ordered));
         let connection = Connection {
@@ -102,7 +107,13 @@ async fn connections(store: &SqliteStore, project: ProjectId, ordered: bool) -> 
     taken.into_iter().map(|taken| taken.lease).collect()
 }
 
-async fn lane(store: Arc<SqliteStore>, project: ProjectId, leases: Vec<QueueLease>, serials: std::ops::Range<u64>, ordered: bool) {
+async fn lane(
+    store: Arc<SqliteStore>,
+    project: ProjectId,
+    leases: Vec<QueueLease>,
+    serials: std::ops::Range<u64>,
+    ordered: bool,
+) {
     for first in serials.step_by(BATCH as usize) {
         let batch: Vec<NewDelivery> = (first..first + BATCH)
             .map(|serial| {

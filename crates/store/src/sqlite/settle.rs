@@ -102,7 +102,8 @@ fn settle_run(work: &Work, run: &[&Settlement], answers: &mut Vec<Settled>) -> R
 }
 
 fn find_all(work: &Work, run: &[&Settlement]) -> Result<BTreeMap<DeliveryId, Found>, StoreError> {
-    const COLUMNS: &str = "no, id, project_id, connection_id, body_id, body_bytes, original_body_id, version, recorded, status";
+    const COLUMNS: &str =
+        "no, id, project_id, connection_id, body_id, body_bytes, original_body_id, version, recorded, status";
     let mut found = BTreeMap::new();
     let mut missing: Vec<[u8; 16]> = run.iter().map(|one| key(one.delivery_id.as_u128())).collect();
     for (table, source) in [(Table::Hot, "position FROM delivery"), (Table::Log, "NULL FROM delivery_log")] {
@@ -141,9 +142,7 @@ fn check(settlement: &Settlement, row: &Found, queue: &Queue) -> Result<(), Sett
         return Err(Settled::Gone);
     }
     let holds = match settlement.guard {
-        Guard::Lease(lease) => {
-            lease.queue_id == row.queue_id && queue.is_held_under(&lease) && row.status.is_waiting()
-        }
+        Guard::Lease(lease) => lease.queue_id == row.queue_id && queue.is_held_under(&lease) && row.status.is_waiting(),
         // What waits in a leased queue is its owner's alone (D06).
         Guard::Version(version) => row.version == version && !(row.status.is_waiting() && queue.owner.is_some()),
     };

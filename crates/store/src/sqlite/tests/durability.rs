@@ -193,7 +193,11 @@ async fn a_call_that_fails_within_a_group_fails_alone() {
     let known = world.fresh(&connection, 0);
     store.enqueue(vec![known.clone()]).await.unwrap();
     let calls = (0..40).map(|number| {
-        let batch = if number % 4 == 0 { vec![world.fresh(&connection, 1), known.clone()] } else { vec![world.fresh(&connection, 1)] };
+        let batch = if number % 4 == 0 {
+            vec![world.fresh(&connection, 1), known.clone()]
+        } else {
+            vec![world.fresh(&connection, 1)]
+        };
         store.enqueue(batch)
     });
     let answers = futures_of(calls).await;

@@ -4,9 +4,9 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::InFile;
+use crate::StoreError;
 use crate::conformance::{LIMITS, TestStore};
 use crate::sqlite::{SqliteOptions, SqliteStore};
-use crate::StoreError;
 
 fn refused(path: &std::path::Path) -> StoreError {
     match SqliteStore::open(path, SqliteOptions::default()) {

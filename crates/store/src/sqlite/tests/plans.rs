@@ -37,8 +37,13 @@ async fn every_filter(store: &SqliteStore) {
     for (project_id, connection_id) in scopes {
         for statuses in [vec![], vec![Status::Pending], vec![Status::Dlq, Status::Failed], vec![Status::Success]] {
             for failure in [None, Some(Failure::Timeout)] {
-                let filter =
-                    DeliveryFilter { project_id, connection_id, statuses: statuses.clone(), failure, ..Default::default() };
+                let filter = DeliveryFilter {
+                    project_id,
+                    connection_id,
+                    statuses: statuses.clone(),
+                    failure,
+                    ..Default::default()
+                };
                 let streams = {
                     let filter = filter.clone();
                     store.read(move |connection| listing::streams(connection, &filter)).await.unwrap()
