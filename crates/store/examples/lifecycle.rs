@@ -26,14 +26,14 @@ const BATCH: u64 = 256;
 const BODY_BYTES: usize = 1024;
 
 fn at(millis: u64) -> Timestamp {
-    Timestamp::from_millis(1_773_317_134_000 + i64::try_from(millis).unwrap())
+    Timestamp::from_millis(1_773_317_134_000 + i64::try_from(millis).expect("a measurement fails loudly"))
 }
 
 fn new_delivery(connection: ConnectionId, project: ProjectId, serial: u64, lease: Option<QueueLease>) -> NewDelivery {
     let now = at(serial / 50);
     let accepted = Progress::accepted(now);
     let mut headers = HeaderList::default();
-    headers.push("content-type".to_owned(), "application/json".to_owned()).unwrap();
+    headers.push("content-type".to_owned(), "application/json".to_owned()).expect("a measurement fails loudly");
     NewDelivery {
         id: DeliveryId::new(now, u128::from(serial) << 20 | 5),
         project_id: project,
@@ -92,18 +92,18 @@ async fn connections(store: &SqliteStore, project: ProjectId, ordered: bool) -> 
             id: ConnectionId::from_u128(number + 1),
             project_id: project,
             name: format!("c{number}"),
-            spec: ConnectionSpec::parse(ConnectionKind::Rest, &written).unwrap(),
+            spec: ConnectionSpec::parse(ConnectionKind::Rest, &written).expect("a measurement fails loudly"),
             written,
             paused: false,
             version: 1,
             created_at: at(0),
             updated_at: at(0),
         };
-        store.create_connection(&connection).await.unwrap();
+        store.create_connection(&connection).await.expect("a measurement fails loudly");
         ids.push(connection.id);
     }
-    store.open_worker(worker_id, Wait::from_secs(1_000_000), at(0)).await.unwrap();
-    let taken = store.take_named_queues(worker_id, at(0), ids).await.unwrap();
+    store.open_worker(worker_id, Wait::from_secs(1_000_000), at(0)).await.expect("a measurement fails loudly");
+    let taken = store.take_named_queues(worker_id, at(0), ids).await.expect("a measurement fails loudly");
     taken.into_iter().map(|taken| taken.lease).collect()
 }
 
@@ -123,24 +123,29 @@ async fn lane(
             .collect();
         let settlements: Vec<Settlement> =
             batch.iter().zip(first..).map(|(new, serial)| success(new, leases[(serial % 16) as usize])).collect();
-        store.enqueue(batch).await.unwrap();
-        for settled in store.settle(settlements).await.unwrap() {
+        store.enqueue(batch).await.expect("a measurement fails loudly");
+        for settled in store.settle(settlements).await.expect("a measurement fails loudly") {
             assert!(matches!(settled, Settled::Applied { .. }), "{settled:?}");
         }
     }
 }
 
 fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
-    (fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap()) / 100.0
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("a measurement fails loudly");
+    let fields: Vec<&str> = stat.rsplit(')').next().expect("a measurement fails loudly").split_whitespace().collect();
+    (fields[11].parse::<f64>().expect("a measurement fails loudly")
+        + fields[12].parse::<f64>().expect("a measurement fails loudly"))
+        / 100.0
 }
 
 async fn measure(directory: &Path, ordered: bool, messages: u64, lanes: u64, backlog: u64) {
     let path = directory.join(if ordered { "ordered.db" } else { "unordered.db" });
-    let mut store = Arc::new(SqliteStore::open(&path, SqliteOptions::default()).unwrap());
+    let mut store = Arc::new(SqliteStore::open(&path, SqliteOptions::default()).expect("a measurement fails loudly"));
     let project = ProjectId::from_u128(1);
-    store.create_project(Project { id: project, name: "p".to_owned(), created_at: at(0) }).await.unwrap();
+    store
+        .create_project(Project { id: project, name: "p".to_owned(), created_at: at(0) })
+        .await
+        .expect("a measurement fails loudly");
     let mut leases = connections(&store, project, ordered).await;
     if backlog > 0 {
         let began = Instant::now();
@@ -148,7 +153,7 @@ async fn measure(directory: &Path, ordered: bool, messages: u64, lanes: u64, bac
             let batch = (first..first + BATCH)
                 .map(|serial| new_delivery(leases[16].queue_id, project, serial + (1 << 40), None))
                 .collect();
-            store.enqueue(batch).await.unwrap();
+            store.enqueue(batch).await.expect("a measurement fails loudly");
         }
         println!("backlog of {backlog}: {:.0} enqueued/s", backlog as f64 / began.elapsed().as_secs_f64());
         store = reopened(store, &path, &mut leases).await;
@@ -161,7 +166,7 @@ async fn measure(directory: &Path, ordered: bool, messages: u64, lanes: u64, bac
         running.spawn(lane(Arc::clone(&store), project, leases.clone(), serials, ordered));
     }
     while let Some(ended) = running.join_next().await {
-        ended.unwrap();
+        ended.expect("a measurement fails loudly");
     }
     let (took, after, done) = (began.elapsed().as_secs_f64(), store.statistics(), (each * lanes) as f64);
     let wal = std::fs::metadata(path.with_extension("db-wal")).map_or(0, |file| file.len());
@@ -174,7 +179,7 @@ async fn measure(directory: &Path, ordered: bool, messages: u64, lanes: u64, bac
         (after.commits - before.commits) as f64 / done,
         wal >> 20,
     );
-    let counts = store.counts(None).await.unwrap();
+    let counts = store.counts(None).await.expect("a measurement fails loudly");
     assert!(counts.is_balanced(), "{counts:?}");
 }
 
@@ -182,13 +187,13 @@ async fn measure(directory: &Path, ordered: bool, messages: u64, lanes: u64, bac
 async fn reopened(store: Arc<SqliteStore>, path: &Path, leases: &mut Vec<QueueLease>) -> Arc<SqliteStore> {
     drop(store);
     let began = Instant::now();
-    let store = Arc::new(SqliteStore::open(path, SqliteOptions::default()).unwrap());
+    let store = Arc::new(SqliteStore::open(path, SqliteOptions::default()).expect("a measurement fails loudly"));
     let worker_id = WorkerId::from_u128(2);
-    store.open_worker(worker_id, Wait::from_secs(1_000_000), at(0)).await.unwrap();
-    store.take_queues(worker_id, at(0), 1).await.unwrap();
+    store.open_worker(worker_id, Wait::from_secs(1_000_000), at(0)).await.expect("a measurement fails loudly");
+    store.take_queues(worker_id, at(0), 1).await.expect("a measurement fails loudly");
     println!("opened and taken after {:.1} ms", began.elapsed().as_secs_f64() * 1e3);
     let ids = leases.iter().map(|lease| lease.queue_id).take(16).collect();
-    let mut taken = store.take_named_queues(worker_id, at(0), ids).await.unwrap();
+    let mut taken = store.take_named_queues(worker_id, at(0), ids).await.expect("a measurement fails loudly");
     taken.sort_by_key(|taken| taken.lease.queue_id);
     *leases = taken.into_iter().map(|taken| taken.lease).collect();
     store
@@ -196,10 +201,10 @@ async fn reopened(store: Arc<SqliteStore>, path: &Path, leases: &mut Vec<QueueLe
 
 #[tokio::main(worker_threads = 2)]
 async fn main() {
-    let mut given = std::env::args().skip(1).map(|text| text.parse::<u64>().unwrap());
+    let mut given = std::env::args().skip(1).map(|text| text.parse::<u64>().expect("a measurement fails loudly"));
     let (messages, lanes, backlog) =
         (given.next().unwrap_or(200_000), given.next().unwrap_or(2).max(1), given.next().unwrap_or(0));
-    let directory = tempfile::tempdir_in(".").unwrap();
+    let directory = tempfile::tempdir_in(".").expect("a measurement fails loudly");
     for ordered in [true, false] {
         measure(directory.path(), ordered, messages, lanes, backlog).await;
     }
