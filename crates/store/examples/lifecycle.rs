@@ -2,11 +2,7 @@
 //!
 //! `cargo run -p postrider-store --release --example lifecycle [messages] [lanes] [backlog]`: each lane works on its own in batches of 256
 //! over 16 queues; `backlog` messages wait in a further queue all the while.
-#![allow(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    reason = "a measurement reads the clock, and may fail loudly"
-)]
+#![allow(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 
 use std::path::Path;
 use std::sync::Arc;
