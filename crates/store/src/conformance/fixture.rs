@@ -17,16 +17,16 @@ use serde_json::{Map, Value, json};
 use crate::*;
 
 /// How long workers' leases live in this suite.
-pub(super) const LIFE: Wait = Wait::from_secs(15);
-pub(super) const ALL: WindowLimit = WindowLimit { deliveries_max: 1000, bytes_max: u64::MAX };
-pub(super) const FIRST_PAGE: PageRequest = PageRequest { limit: PAGE_ROWS_MAX, cursor: None };
+pub(crate) const LIFE: Wait = Wait::from_secs(15);
+pub(crate) const ALL: WindowLimit = WindowLimit { deliveries_max: 1000, bytes_max: u64::MAX };
+pub(crate) const FIRST_PAGE: PageRequest = PageRequest { limit: PAGE_ROWS_MAX, cursor: None };
 
 /// So many milliseconds after the suite's own beginning of time.
-pub(super) fn at(millis: i64) -> Timestamp {
+pub(crate) fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(1_773_317_134_000 + millis)
 }
 
-pub(super) struct World<'a> {
+pub(crate) struct World<'a> {
     pub store: &'a dyn Store,
     pub project_id: ProjectId,
     last_id: AtomicU64,
@@ -51,6 +51,11 @@ impl<'a> World<'a> {
 
     pub fn last_id(&self) -> u64 {
         self.last_id.load(Ordering::Relaxed)
+    }
+
+    /// A world whose project is there already, and whose ids begin behind this one.
+    pub fn starting_at(store: &'a dyn Store, project_id: ProjectId, last_id: u64) -> Self {
+        World { store, project_id, last_id: AtomicU64::new(last_id) }
     }
 
     /// The same world over the store as it was opened again.
@@ -253,7 +258,7 @@ impl<'a> World<'a> {
 }
 
 /// This progress with another status, and with the times that go with it.
-pub(super) fn ended(progress: Progress, status: Status, now: Timestamp) -> Progress {
+pub(crate) fn ended(progress: Progress, status: Status, now: Timestamp) -> Progress {
     Progress {
         status,
         dead_at: (status == Status::Dlq).then_some(now),
@@ -262,7 +267,7 @@ pub(super) fn ended(progress: Progress, status: Status, now: Timestamp) -> Progr
     }
 }
 
-pub(super) fn attempt(number: u32, delivered: bool) -> Attempt {
+pub(crate) fn attempt(number: u32, delivered: bool) -> Attempt {
     let mut response_headers = HeaderList::default();
     response_headers.push("Content-Type".to_owned(), "text/plain".to_owned()).unwrap();
     Attempt {
@@ -279,6 +284,6 @@ pub(super) fn attempt(number: u32, delivered: bool) -> Attempt {
     }
 }
 
-pub(super) fn ids(loaded: &[Loaded]) -> Vec<DeliveryId> {
+pub(crate) fn ids(loaded: &[Loaded]) -> Vec<DeliveryId> {
     loaded.iter().map(|loaded| loaded.delivery.id).collect()
 }

@@ -6,7 +6,7 @@
 
 pub mod commands;
 pub mod configuration;
-mod fixture;
+pub(crate) mod fixture;
 pub mod intake;
 pub mod listing;
 pub mod ownership;

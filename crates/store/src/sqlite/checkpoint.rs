@@ -17,9 +17,9 @@ use super::work::Work;
 use crate::StoreError;
 
 /// A checkpoint is asked for each time about this much has been written.
-const STEP_BYTES: u64 = 4 << 20;
+const STEP_BYTES: u64 = if cfg!(test) { 256 << 10 } else { 4 << 20 };
 /// From here on the writer helps, so that the WAL can begin anew.
-const LARGE_PAGES: i64 = (48 << 20) / 4096;
+const LARGE_PAGES: i64 = if cfg!(test) { 512 } else { (48 << 20) / 4096 };
 /// A longer WAL file is cut once nobody writes.
 const KEPT_FILE_BYTES: u64 = 16 << 20;
 /// Without a write for this long the store counts as quiet.

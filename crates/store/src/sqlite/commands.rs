@@ -96,12 +96,7 @@ fn read_command(row: &Row<'_>) -> Result<Command, StoreError> {
     Ok(Command { id, queue_id, delivery_id, act, issued_at: Timestamp::from_millis(at.take()?) })
 }
 
-pub(super) fn answer(
-    work: &Work,
-    lease: &QueueLease,
-    id: CommandId,
-    answer: CommandAnswer,
-) -> Result<(), StoreError> {
+pub(super) fn answer(work: &Work, lease: &QueueLease, id: CommandId, answer: CommandAnswer) -> Result<(), StoreError> {
     queues::held(work, lease)?;
     let known = work.first(
         "SELECT 1 FROM command WHERE id = ?1 AND queue_id = ?2",

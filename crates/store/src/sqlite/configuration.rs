@@ -118,18 +118,16 @@ pub(super) fn replace_connection(work: &Work, connection: &Connection, version: 
     queues::change(work, connection.id, |queue| queue.ordered = ordered);
     // Positions are given in every queue, in the order of arrival, so turning order on needs nothing more.
     if !ordered {
-        work.execute("UPDATE delivery SET by_due = 1 WHERE connection_id = ?1 AND position IS NOT NULL AND by_due = 0", &[&id])?;
+        work.execute(
+            "UPDATE delivery SET by_due = 1 WHERE connection_id = ?1 AND position IS NOT NULL AND by_due = 0",
+            &[&id],
+        )?;
     }
     Ok(())
 }
 
 /// One transaction, however much waits: seconds for a million, while other writers wait.
-pub(super) fn delete_connection(
-    work: &Work,
-    id: ConnectionId,
-    forced: bool,
-    now: Timestamp,
-) -> Result<(), StoreError> {
+pub(super) fn delete_connection(work: &Work, id: ConnectionId, forced: bool, now: Timestamp) -> Result<(), StoreError> {
     let id_key = key(id.as_u128());
     if work.first("SELECT 1 FROM connection WHERE id = ?1", &[&id_key], |_| Ok(()))?.is_none() {
         return Err(StoreError::NotFound { what: "connection" });

@@ -26,10 +26,9 @@ impl FileLock {
                 database.display(),
                 lock.display()
             ))),
-            Err(TryLockError::Error(error)) => Err(StoreError::Unavailable(format!(
-                "the store `{}` cannot be locked: {error}",
-                database.display()
-            ))),
+            Err(TryLockError::Error(error)) => {
+                Err(StoreError::Unavailable(format!("the store `{}` cannot be locked: {error}", database.display())))
+            }
         }
     }
 }

@@ -63,11 +63,7 @@ fn refuse_known_ids(work: &Work, ids: impl Iterator<Item = DeliveryId>) -> Resul
     }
 }
 
-fn admit<'a>(
-    work: &Work,
-    new: &'a NewDelivery,
-    admitted: &mut Vec<Admitted<'a>>,
-) -> Result<Enqueued, StoreError> {
+fn admit<'a>(work: &Work, new: &'a NewDelivery, admitted: &mut Vec<Admitted<'a>>) -> Result<Enqueued, StoreError> {
     let Some(queue) = queues::find(work, new.connection_id)?.filter(|queue| !queue.deleted) else {
         return Ok(Enqueued::NoConnection);
     };
@@ -121,12 +117,7 @@ fn remember(work: &Work, new: &NewDelivery) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn bind_new(
-    to: &mut Binder<'_, '_>,
-    new: &NewDelivery,
-    progress: &Progress,
-    recorded: u32,
-) -> Result<(), StoreError> {
+fn bind_new(to: &mut Binder<'_, '_>, new: &NewDelivery, progress: &Progress, recorded: u32) -> Result<(), StoreError> {
     to.push(key(new.id.as_u128()))?;
     to.push(key(new.project_id.as_u128()))?;
     to.push(key(new.connection_id.as_u128()))?;

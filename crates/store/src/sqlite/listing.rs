@@ -9,9 +9,7 @@ use postrider_core::id::{ProjectId, QueueId};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
-use super::rows::{
-    CONNECTION, hot_columns, key, log_columns, read_all, read_connection, read_delivery, read_one,
-};
+use super::rows::{CONNECTION, hot_columns, key, log_columns, read_all, read_connection, read_delivery, read_one};
 use crate::{DeliveryFilter, PAGE_ROWS_MAX, Page, PageRequest, StoreError};
 
 pub(super) const BAD_CURSOR: StoreError = StoreError::NotFound { what: "page" };
@@ -46,7 +44,11 @@ impl Place {
 
     fn read(text: &str) -> Result<Self, StoreError> {
         let (time, id) = text.split_once('.').ok_or(BAD_CURSOR)?;
-        let id = if id.len() == 32 { u128::from_str_radix(id, 16).map_err(|_| BAD_CURSOR)? } else { return Err(BAD_CURSOR) };
+        let id = if id.len() == 32 {
+            u128::from_str_radix(id, 16).map_err(|_| BAD_CURSOR)?
+        } else {
+            return Err(BAD_CURSOR);
+        };
         Ok(Place(time.parse().map_err(|_| BAD_CURSOR)?, id))
     }
 }
@@ -87,7 +89,8 @@ pub(super) fn deliveries(
     if let Some(end) = filter.created_before {
         before = before.min(Place(end.as_millis(), 0));
     }
-    let mut after = filter.created_from.map_or(Place::OLDEST, |from| Place(from.as_millis().saturating_sub(1), u128::MAX));
+    let mut after =
+        filter.created_from.map_or(Place::OLDEST, |from| Place(from.as_millis().saturating_sub(1), u128::MAX));
     let mut found: Vec<Delivery> = Vec::new();
     for stream in streams(connection, filter)? {
         found.extend(read_stream(connection, &stream, filter, (before, after), rows + 1)?);
@@ -197,10 +200,11 @@ pub(super) fn due_sql() -> String {
 pub(super) fn queue(connection: &Connection, id: QueueId, page: &PageRequest) -> Result<Page<Delivery>, StoreError> {
     let rows = rows_of(page);
     let queue_key = key(id.as_u128());
-    let ordered = read_one(connection, "SELECT ordered FROM queue WHERE id = ?1 AND deleted = 0", &[&queue_key], |row| {
-        Ok(row.get::<_, bool>(0)?)
-    })?
-    .ok_or(StoreError::NotFound { what: "queue" })?;
+    let ordered =
+        read_one(connection, "SELECT ordered FROM queue WHERE id = ?1 AND deleted = 0", &[&queue_key], |row| {
+            Ok(row.get::<_, bool>(0)?)
+        })?
+        .ok_or(StoreError::NotFound { what: "queue" })?;
     let room = |found: usize| i64::try_from(rows + 1 - found).unwrap_or(i64::MAX);
     if ordered {
         let behind = match &page.cursor {

@@ -95,8 +95,7 @@ impl SqliteStore {
         let work = prepared(open::writer(database)?, options.limits, space.clone(), &counters)?;
         let (signal, wanted) = Signal::new();
         let signal = Arc::new(signal);
-        let checkpointer =
-            checkpoint::start(open::checkpointer(database)?, database, Arc::clone(&signal), wanted)?;
+        let checkpointer = checkpoint::start(open::checkpointer(database)?, database, Arc::clone(&signal), wanted)?;
         let (jobs, writer) = writer::start(work, signal)?;
         let threads = Threads {
             jobs: Mutex::new(Some(jobs)),

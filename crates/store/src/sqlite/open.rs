@@ -27,9 +27,8 @@ pub(super) fn writer(database: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(database, flags).map_err(named(database))?;
     connection.busy_timeout(BUSY)?;
-    let mode: String = connection
-        .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
-        .map_err(named(database))?;
+    let mode: String =
+        connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).map_err(named(database))?;
     if !mode.eq_ignore_ascii_case("wal") {
         return Err(StoreError::Unavailable(format!(
             "the store `{}` cannot use a write-ahead log (its journal mode is `{mode}`): is it on a network file system?",

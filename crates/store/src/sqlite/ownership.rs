@@ -39,9 +39,8 @@ pub(super) fn renew_worker(work: &Work, id: WorkerId, now: Timestamp) -> Result<
 pub(super) fn close_worker(work: &Work, id: WorkerId) -> Result<(), StoreError> {
     work.flush_queues()?;
     let id_key = key(id.as_u128());
-    let owned = work.all("SELECT id FROM queue WHERE owner = ?1", &[&id_key], |row| {
-        Ok(QueueId::from_u128(id_of(row.get(0)?)))
-    })?;
+    let owned = work
+        .all("SELECT id FROM queue WHERE owner = ?1", &[&id_key], |row| Ok(QueueId::from_u128(id_of(row.get(0)?))))?;
     for queue_id in owned {
         queues::find(work, queue_id)?;
         queues::change(work, queue_id, queues::Queue::release);
@@ -81,8 +80,8 @@ pub(super) fn take_queues(
 ) -> Result<Vec<TakenQueue>, StoreError> {
     living(work, worker_id, now)?.ok_or(StoreError::LeaseLost)?;
     work.flush_queues()?;
-    let free = work
-        .all(FREE_SQL, &[&now.as_millis(), &queues_max], |row| Ok(QueueId::from_u128(id_of(row.get(0)?))))?;
+    let free =
+        work.all(FREE_SQL, &[&now.as_millis(), &queues_max], |row| Ok(QueueId::from_u128(id_of(row.get(0)?))))?;
     take(work, worker_id, now, &free)
 }
 

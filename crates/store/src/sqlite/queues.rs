@@ -90,11 +90,15 @@ impl Queues {
     }
 
     pub fn take_changed(&mut self) -> Vec<Queue> {
-        let changed: Vec<Queue> =
-            self.kept.values_mut().filter(|(_, changed)| *changed).map(|(queue, changed)| {
+        let changed: Vec<Queue> = self
+            .kept
+            .values_mut()
+            .filter(|(_, changed)| *changed)
+            .map(|(queue, changed)| {
                 *changed = false;
                 queue.clone()
-            }).collect();
+            })
+            .collect();
         changed
     }
 

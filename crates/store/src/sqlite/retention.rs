@@ -7,12 +7,7 @@ use super::work::{Work, change_rows};
 use super::{bodies, queues};
 use crate::{Pruned, StoreError};
 
-pub(super) fn prune(
-    work: &Work,
-    log_before: Timestamp,
-    now: Timestamp,
-    rows_max: u32,
-) -> Result<Pruned, StoreError> {
+pub(super) fn prune(work: &Work, log_before: Timestamp, now: Timestamp, rows_max: u32) -> Result<Pruned, StoreError> {
     let mut pruned = Pruned::default();
     let mut bodies_used = Vec::new();
     prune_log(work, log_before, rows_max, &mut pruned, &mut bodies_used)?;

@@ -14,7 +14,8 @@ use super::work::Binder;
 use crate::StoreError;
 
 /// What never changes.
-pub(super) const FIXED: &str = "id, project_id, connection_id, cid, origin, created_at, head, event_id, event_type, ladder";
+pub(super) const FIXED: &str =
+    "id, project_id, connection_id, cid, origin, created_at, head, event_id, event_type, ladder";
 /// What a settlement may change; in the order of `bind_changing`.
 pub(super) const CHANGING: &str = "body_id, body_bytes, original_body_id, version, recorded, status, attempts, rounds, round_attempts, \
      round_waited_ms, allowed_attempts, interruptions, due_at, age_from, last_attempt_at, failure, error, dead_at, dlq_retries, \

@@ -102,7 +102,8 @@ fn settle_run(work: &Work, run: &[&Settlement], answers: &mut Vec<Settled>) -> R
 }
 
 fn find_all(work: &Work, run: &[&Settlement]) -> Result<BTreeMap<DeliveryId, Found>, StoreError> {
-    const COLUMNS: &str = "no, id, project_id, connection_id, body_id, body_bytes, original_body_id, version, recorded, status";
+    const COLUMNS: &str =
+        "no, id, project_id, connection_id, body_id, body_bytes, original_body_id, version, recorded, status";
     let mut found = BTreeMap::new();
     let mut missing: Vec<[u8; 16]> = run.iter().map(|one| key(one.delivery_id.as_u128())).collect();
     for (table, source) in [(Table::Hot, "position FROM delivery"), (Table::Log, "NULL FROM delivery_log")] {
@@ -141,9 +142,7 @@ fn check(settlement: &Settlement, row: &Found, queue: &Queue) -> Result<(), Sett
         return Err(Settled::Gone);
     }
     let holds = match settlement.guard {
-        Guard::Lease(lease) => {
-            lease.queue_id == row.queue_id && queue.is_held_under(&lease) && row.status.is_waiting()
-        }
+        Guard::Lease(lease) => lease.queue_id == row.queue_id && queue.is_held_under(&lease) && row.status.is_waiting(),
         // What waits in a leased queue is its owner's alone (D06).
         Guard::Version(version) => row.version == version && !(row.status.is_waiting() && queue.owner.is_some()),
     };
@@ -293,8 +292,8 @@ fn update_log(work: &Work, next: &Next<'_>) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// What never changes is copied inside the database; only what the decision says goes in.
-fn move_to_log(work: &Work, ended: &[Next<'_>]) -> Result<(), StoreError> {
+/// What stands before and behind the rows of values.
+pub(super) fn to_log_sql() -> (String, String) {
     let fixed: Vec<String> = FIXED.split(", ").map(|column| format!("d.{column}")).collect();
     let changing: Vec<String> = CHANGING.split(", ").map(|column| format!("n.{}", column.trim())).collect();
     let before = format!("WITH n (no, {CHANGING}) AS (VALUES ");
@@ -303,6 +302,12 @@ fn move_to_log(work: &Work, ended: &[Next<'_>]) -> Result<(), StoreError> {
         fixed.join(", "),
         changing.join(", ")
     );
+    (before, after)
+}
+
+/// What never changes is copied inside the database; only what the decision says goes in.
+fn move_to_log(work: &Work, ended: &[Next<'_>]) -> Result<(), StoreError> {
+    let (before, after) = to_log_sql();
     write_rows(work, (&before, CHANGING_COLUMNS + 1, &after), ended, |to, next| {
         to.push(next.no)?;
         bind_changing(to, &next.changing())

@@ -18,9 +18,7 @@ use super::{
     SqliteStore, answered, commands, configuration, intake, listing, lookups, ownership, retention, topics, window,
 };
 use crate::records::*;
-use crate::{
-    Counts, DeadLetterFilter, DeliveryFilter, Page, PageRequest, QueueSummary, Store, StoreError, StoreRead,
-};
+use crate::{Counts, DeadLetterFilter, DeliveryFilter, Page, PageRequest, QueueSummary, Store, StoreError, StoreRead};
 
 #[async_trait]
 impl Store for SqliteStore {

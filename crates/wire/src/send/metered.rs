@@ -154,3 +154,43 @@ impl AsyncWrite for Metered {
         Pin::new(&mut self.tcp).poll_shutdown(cx)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    async fn pair() -> (Metered, Arc<Meter>, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let ours = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (metered, meter) = Metered::new(ours);
+        (metered, meter, listener.accept().await.unwrap().0)
+    }
+
+    // proves: R16 (an answer that came decides, though the request could not be written to its end)
+    #[tokio::test]
+    async fn r16_an_answer_is_read_after_a_write_failed() {
+        let (mut ours, meter, mut peer) = pair().await;
+        meter.begin(false);
+        ours.write_all(b"part of a request").await.unwrap();
+        peer.readable().await.unwrap();
+        peer.write_all(b"answer").await.unwrap();
+        // Closed with bytes unread: a reset follows the answer.
+        drop(peer);
+        ours.write_all(&vec![0; 16 << 20]).await.unwrap();
+        assert!(meter.is_broken() && meter.has_written());
+        let mut answer = [0; 6];
+        ours.read_exact(&mut answer).await.unwrap();
+        assert_eq!(&answer, b"answer");
+    }
+
+    #[tokio::test]
+    async fn a_reused_socket_that_the_peer_closed_takes_no_byte() {
+        let (mut ours, meter, peer) = pair().await;
+        meter.begin(true);
+        drop(peer);
+        assert_eq!(ours.write_all(b"request").await.unwrap_err().kind(), io::ErrorKind::ConnectionAborted);
+        assert!(!meter.has_written());
+    }
+}

@@ -108,3 +108,59 @@ fn content_type(rest: &RestTarget) -> Result<HeaderValue, RouteError> {
         })),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use postrider_core::Timestamp;
+    use postrider_core::connection::{ConnectionKind, ConnectionSpec};
+    use postrider_core::id::{ConnectionId, ProjectId};
+
+    fn route(host: &str) -> Result<Route, RouteError> {
+        let written = serde_json::json!({"host": "http://a.example", "url_path": "/"}).as_object().unwrap().clone();
+        let mut spec = ConnectionSpec::parse(ConnectionKind::Rest, &written).unwrap();
+        let Target::Rest(rest) = &mut spec.target;
+        // Past the settings' own check, which must not be the only one.
+        rest.host = host.to_owned();
+        let connection = Connection {
+            id: ConnectionId::from_u128(1),
+            project_id: ProjectId::from_u128(1),
+            name: "a".into(),
+            written,
+            spec,
+            paused: false,
+            version: 1,
+            created_at: Timestamp::default(),
+            updated_at: Timestamp::default(),
+        };
+        Route::new(&Arc::new(connection), Duration::from_secs(4))
+    }
+
+    #[test]
+    fn the_host_header_has_the_port_unless_it_is_the_schemes_own() {
+        for (host, header, shown) in [
+            ("http://a.example", "a.example", "a.example:80"),
+            ("http://a.example:80", "a.example", "a.example:80"),
+            ("http://a.example:443", "a.example:443", "a.example:443"),
+            ("https://a.example", "a.example", "a.example:443"),
+            ("https://[2001:db8::1]:8443", "[2001:db8::1]:8443", "[2001:db8::1]:8443"),
+        ] {
+            let route = route(host).unwrap();
+            assert_eq!((route.host_header.to_str().unwrap(), &*route.host.shown), (header, shown));
+            assert_eq!(route.tls.is_some(), host.starts_with("https"));
+        }
+    }
+
+    #[test]
+    fn a_literal_is_known_as_one() {
+        assert_eq!(route("http://[::1]:80").unwrap().host.literal, Some("::1".parse().unwrap()));
+        assert_eq!(route("http://a.example").unwrap().host.literal, None);
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused() {
+        for host in ["", "a.example", "/path", "ftp://a.example", "http://user:secret@a.example", "http://"] {
+            assert_eq!(route(host).err(), Some(RouteError::Host), "{host}");
+        }
+    }
+}
