@@ -142,16 +142,29 @@ fn options(workers: u32, rng: &mut StdRng) -> EngineOptions {
 }
 
 fn connection(index: u32, rng: &mut StdRng) -> ConnectionPlan {
+    let mut settings = json!({ "host": "http://remote.test", "url_path": format!("/{index}") });
+    let (kind, timeout_s) = (rng.random_range(0..12), rng.random_range(1..=5));
+    extend(&mut settings, if kind < 10 { rounds(kind, timeout_s, rng) } else { ladder(timeout_s, rng) });
+    extend(&mut settings, dlq_action(rng));
+    if rng.random_bool(0.2) {
+        extend(&mut settings, json!({ "expires_after": rng.random_range(5..60) }));
+    }
+    let settings = match settings {
+        Value::Object(settings) => settings,
+        _ => Map::new(),
+    };
+    ConnectionPlan { name: format!("c{index}"), settings }
+}
+
+fn rounds(kind: u32, timeout_s: u32, rng: &mut StdRng) -> Value {
     let mut settings = json!({
-        "host": "http://remote.test",
-        "url_path": format!("/{index}"),
-        "timeout": rng.random_range(1..=5),
+        "timeout": timeout_s,
         "max_retries": rng.random_range(0..=4),
         "retry_sleep_time": rng.random_range(0..=4),
         "retry_backoff_multiplier": rng.random_range(0..=2),
     });
     let settle_ahead_max = [0, 1, 16][rng.random_range(0..3)];
-    let more = match rng.random_range(0..10) {
+    let more = match kind {
         0 => json!({}),
         1..=6 => json!({
             "use_queue": true,
@@ -166,15 +179,19 @@ fn connection(index: u32, rng: &mut StdRng) -> ConnectionPlan {
         }),
     };
     extend(&mut settings, more);
-    extend(&mut settings, dlq_action(rng));
-    if rng.random_bool(0.2) {
-        extend(&mut settings, json!({ "expires_after": rng.random_range(5..60) }));
-    }
-    let settings = match settings {
-        Value::Object(settings) => settings,
-        _ => Map::new(),
-    };
-    ConnectionPlan { name: format!("c{index}"), settings }
+    settings
+}
+
+fn ladder(timeout_s: u32, rng: &mut StdRng) -> Value {
+    json!({
+        "use_queue": true,
+        "timeout_seconds": timeout_s,
+        "retry_delays": [1, rng.random_range(1..10), 20],
+        "max_attempts": rng.random_range(1..=6),
+        "jitter": rng.random_bool(0.5),
+        "retry_after": rng.random_bool(0.5),
+        "ordered": rng.random_bool(0.4),
+    })
 }
 
 fn dlq_action(rng: &mut StdRng) -> Value {

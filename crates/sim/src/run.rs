@@ -91,7 +91,7 @@ fn runtime_free_checks(
 ) -> Result<(), String> {
     runtime(true)?.block_on(async {
         match (end, now) {
-            (Some(LifeEnd::Stop { grace_ms: 10_000.. }), _) => oracle.after_stop().await,
+            (Some(LifeEnd::Stop { grace_ms: 10_000.. }), _) => oracle.after_graceful_stop().await,
             // A stop without enough grace cuts attempts off.
             (Some(_), _) => oracle.after_crash().await,
             (None, Some(now)) => oracle.at_end(now).await,

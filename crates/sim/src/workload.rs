@@ -231,22 +231,27 @@ impl Workload {
         let index = self.rng.random_range(0..self.plan.connections.len());
         let before = self.plan.connections[index].clone();
         let mut after = before.clone();
-        match self.rng.random_range(0..4) {
+        let flag = |name: &str, normal: bool| before.settings.get(name).and_then(Value::as_bool).unwrap_or(normal);
+        match self.rng.random_range(0..5) {
             // Only ever more, so that the bound on attempts stays simple.
-            0 | 1 => {
+            0 | 1 if !before.has_ladder() => {
                 let known = after.settings.get("max_retries").and_then(Value::as_i64).unwrap_or(0);
                 let retries = self.rng.random_range(0..=4);
                 after.settings.insert("max_retries".to_owned(), json!(known.max(retries)));
             }
-            2 => after.name = format!("{}r", after.name),
-            _ => {
-                let ordered = after.settings.get("ordered").and_then(Value::as_bool).unwrap_or(true);
-                after.settings.insert("ordered".to_owned(), json!(!ordered));
+            3 => {
+                after.settings.insert("use_queue".to_owned(), json!(!flag("use_queue", false)));
+            }
+            4 => {
+                after.settings.insert("ordered".to_owned(), json!(!flag("ordered", true)));
                 after.settings.remove("concurrency");
             }
+            _ => after.name = format!("{}r", after.name),
         }
         let wanted = ConnectionRef { name: before.name.clone(), kind: None };
-        // Known from here on by its new name or not at all; the store's faults may refuse it.
+        // Those who called before find the former settings.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        // The store's faults may refuse it.
         if engine.replace_connection(project, &wanted, as_new(&after)).await.is_ok() {
             self.plan.connections[index] = after;
         }
@@ -266,7 +271,12 @@ impl Workload {
 
 impl ConnectionPlan {
     fn timeout_ms(&self) -> u64 {
-        self.settings.get("timeout").and_then(Value::as_u64).unwrap_or(60) * 1000
+        let timeout_s = self.settings.get("timeout").or_else(|| self.settings.get("timeout_seconds"));
+        timeout_s.and_then(Value::as_u64).unwrap_or(60) * 1000
+    }
+
+    fn has_ladder(&self) -> bool {
+        self.settings.contains_key("retry_delays")
     }
 }
 

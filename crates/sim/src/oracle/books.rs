@@ -18,8 +18,20 @@ impl Oracle {
         self.after_stop().await;
     }
 
-    /// A graceful stop leaves nothing in doubt.
-    pub(crate) async fn after_stop(&self) {
+    /// A graceful stop that the store did not hinder leaves nothing in doubt and nothing claimed.
+    pub(crate) async fn after_graceful_stop(&self) {
+        if !self.plan.has_quick_store() {
+            return self.after_crash().await;
+        }
+        match self.store().counts(None).await {
+            Ok(counts) if counts.processing == 0 => {}
+            Ok(counts) => self.report(1, format!("{} are PROCESSING after a graceful stop", counts.processing)),
+            Err(error) => self.report(1, format!("the books cannot be read: {error}")),
+        }
+        self.after_stop().await;
+    }
+
+    async fn after_stop(&self) {
         if let Err(error) = self.check_books().await {
             self.report(1, format!("the store cannot be read after a restart: {error}"));
         }
@@ -73,7 +85,6 @@ impl Oracle {
     }
 
     fn check_how_many(&self, delivery: &Delivery, policy: &DeliveryPolicy, attempts: &[Attempt]) {
-        let Schedule::Backoff(backoff) = &policy.schedule else { return };
         if !policy.dlq.use_dlq || self.is_reopened(delivery.id) {
             return;
         }
@@ -81,8 +92,12 @@ impl Oracle {
             DlqAction::Retry { retries_max } => 1 + retries_max as usize,
             DlqAction::Keep | DlqAction::Forward { .. } | DlqAction::Discard => 1,
         };
+        let a_round = match (&delivery.ladder, &policy.schedule) {
+            (Some(ladder), _) | (None, Schedule::Ladder(ladder)) => ladder.max_attempts(),
+            (None, Schedule::Backoff(backoff)) => 1 + backoff.max_retries(),
+        };
         let made = attempts.iter().filter(|attempt| attempt.failure != Some(Failure::Interrupted)).count();
-        let allowed = (1 + backoff.max_retries() as usize) * rounds;
+        let allowed = a_round as usize * rounds;
         if made > allowed {
             self.report(5, format!("{} was attempted {made} times, its policy allows {allowed}", delivery.id));
         }
