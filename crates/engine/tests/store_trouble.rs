@@ -89,6 +89,7 @@ async fn z13_after_a_crash_uncommitted_successes_are_sent_again_in_order() {
         stage.publish("a", &number.to_string()).await;
     }
     pass(1.0).await;
+    store.fail("settle", 0);
     stage.crash_and_restart().await;
     pass(10.0).await;
     assert_eq!(stage.remote.bodies(), ["0", "1", "2", "3", "4", "0", "1", "2", "3", "4"]);

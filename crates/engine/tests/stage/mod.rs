@@ -192,6 +192,7 @@ pub struct Stage {
     pub clock: Arc<dyn Clock>,
     pub project: ProjectId,
     pub options: EngineOptions,
+    worked_with: Arc<dyn Store>,
     restarts: u64,
 }
 
@@ -215,20 +216,22 @@ impl Stage {
     ) -> Stage {
         let dice = SystemDice::seeded(7);
         let engine =
-            Engine::start(store, Arc::clone(&remote) as _, Arc::clone(&clock), dice, options.clone()).await.unwrap();
+            Engine::start(Arc::clone(&store), Arc::clone(&remote) as _, Arc::clone(&clock), dice, options.clone())
+                .await
+                .unwrap();
         let project = engine.project("default").await.unwrap();
-        Stage { engine, store: memory, remote, clock, project, options, restarts: 0 }
+        Stage { engine, store: memory, remote, clock, project, options, worked_with: store, restarts: 0 }
     }
 
     /// A crash at this instant, and a new process over the same data.
     pub async fn crash_and_restart(&mut self) {
         self.engine.abandon();
         settle_down().await;
-        let store = self.store.reopen();
+        let _ = self.store.reopen();
         self.restarts += 1;
         let dice = SystemDice::seeded(1000 + self.restarts);
         self.engine = Engine::start(
-            Arc::new(store),
+            Arc::clone(&self.worked_with),
             Arc::clone(&self.remote) as _,
             Arc::clone(&self.clock),
             dice,
