@@ -61,6 +61,9 @@ pub struct Play {
     pub reply: Reply,
 }
 
+/// A request with this body breaks the sender down.
+pub const BREAKS_DOWN: &str = "break down";
+
 type Script = Box<dyn Fn(&Outgoing, usize) -> Play + Send + Sync>;
 
 /// The remote system.
@@ -144,6 +147,7 @@ impl Sender for Remote {
             });
             play
         };
+        assert!(&outgoing.body[..] != BREAKS_DOWN.as_bytes(), "the sender breaks down, as the script says");
         {
             let mut at_once = self.at_once.lock().unwrap();
             at_once.0 += 1;
