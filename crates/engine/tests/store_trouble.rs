@@ -130,6 +130,7 @@ async fn z13_a_stale_token_changes_nothing() {
     assert_eq!(stage.status(id).await, Status::Success);
     assert_eq!(stage.remote.count(), 2, "the outcome of the first attempt was not ours to write");
     let attempts = stage.store.attempts(id).await.unwrap();
+    assert_eq!(attempts[0].failure, Some(Failure::Interrupted), "but it is on record (D04)");
     assert_eq!(
         attempts.iter().map(|attempt| attempt.number).collect::<Vec<_>>(),
         (1..=attempts.len() as u32).collect::<Vec<_>>()
@@ -228,4 +229,21 @@ async fn z05_the_log_falters_and_ended_calls_are_entered_later() {
     assert_eq!(stage.send("a", "x").await.state, OutcomeState::IsOk, "off the caller's path");
     pass(60.0).await;
     assert_eq!(stage.store.counts(Some(connection.id)).await.unwrap().success, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn r16_an_unordered_queue_too_runs_only_a_bounded_number_of_commits_ahead() {
+    let (stage, store) = faltering(Remote::always(status(200))).await;
+    stage.connection("a", json!({"use_queue": true, "ordered": false, "concurrency": 2})).await;
+    store.fail("settle", u32::MAX);
+    for number in 0..200 {
+        stage.publish("a", &number.to_string()).await;
+        pass(0.02).await;
+    }
+    pass(60.0).await;
+    let sent = stage.remote.count();
+    assert!((64..=67).contains(&sent), "{sent} were sent");
+    store.fail("settle", 0);
+    pass(60.0).await;
+    assert_eq!((stage.remote.count(), stage.store.counts(None).await.unwrap().success), (200, 200));
 }

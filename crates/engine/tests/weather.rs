@@ -1,4 +1,5 @@
 //! Random weather: crashes, refusals, pauses, changed settings, people. Whatever comes, nothing is lost and order holds.
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 mod stage;
 
