@@ -45,7 +45,6 @@ pub(crate) async fn send(
         Err(error) => return Ok(Outcome::not_stored(cid, error.to_string())),
     };
     match stored {
-        Enqueued::Stored { .. } if connection.is_held() => Ok(Outcome::queued(id, cid)),
         Enqueued::Stored { .. } => Ok(waiting.outcome(connection.spec.policy.timeout).await),
         other => not_newly_stored(shared, other, Outcome::queued(id, cid), &connection).await,
     }

@@ -195,3 +195,18 @@ async fn z31_what_is_published_is_delivered_once_and_in_order() {
     stage.check().await;
     assert_eq!(stage.store.counts(None).await.unwrap().success, 500);
 }
+
+// D10: the timeout bounds the wait for the turn; an attempt that has begun is waited for.
+#[tokio::test(start_paused = true)]
+async fn z11_a_caller_whose_turn_came_in_time_is_told_the_outcome() {
+    let stage = Stage::set(Remote::always(status(200).after(1500))).await;
+    stage.connection("a", json!({"use_queue": true, "timeout": 2})).await;
+    let calls: Vec<_> = (0..3).map(|number| stage.send_aside("a", &number.to_string())).collect();
+    let mut states = Vec::new();
+    for call in calls {
+        states.push(call.await.unwrap().state);
+    }
+    assert_eq!(states, [OutcomeState::IsOk, OutcomeState::IsOk, OutcomeState::IsInQueue]);
+    pass(10.0).await;
+    assert_eq!(stage.remote.bodies(), ["0", "1", "2"]);
+}

@@ -240,3 +240,19 @@ async fn z16_restarts_while_paused_count_for_nothing() {
         assert_eq!((progress.status, progress.attempts), (Status::Success, 1), "ordered: {ordered}");
     }
 }
+
+// proves: R03
+#[tokio::test(start_paused = true)]
+async fn p01_a_connection_may_use_a_ladder() {
+    for ordered in [true, false] {
+        let stage = Stage::set(Remote::always(status(503).after(0))).await;
+        let settings = json!({
+            "use_queue": true, "ordered": ordered, "retry_delays": [60, 300], "max_attempts": 4, "jitter": false,
+        });
+        stage.connection("a", settings).await;
+        let id = stage.publish("a", "x").await;
+        pass(3600.0).await;
+        assert_eq!(stage.remote.times(), [0, 60_000, 360_000, 660_000], "ordered: {ordered}");
+        assert_eq!(stage.status(id).await, Status::Dlq);
+    }
+}

@@ -89,6 +89,7 @@ async fn z13_after_a_crash_uncommitted_successes_are_sent_again_in_order() {
         stage.publish("a", &number.to_string()).await;
     }
     pass(1.0).await;
+    store.fail("settle", 0);
     stage.crash_and_restart().await;
     pass(10.0).await;
     assert_eq!(stage.remote.bodies(), ["0", "1", "2", "3", "4", "0", "1", "2", "3", "4"]);
@@ -129,6 +130,7 @@ async fn z13_a_stale_token_changes_nothing() {
     assert_eq!(stage.status(id).await, Status::Success);
     assert_eq!(stage.remote.count(), 2, "the outcome of the first attempt was not ours to write");
     let attempts = stage.store.attempts(id).await.unwrap();
+    assert_eq!(attempts[0].failure, Some(Failure::Interrupted), "but it is on record (D04)");
     assert_eq!(
         attempts.iter().map(|attempt| attempt.number).collect::<Vec<_>>(),
         (1..=attempts.len() as u32).collect::<Vec<_>>()
@@ -170,4 +172,78 @@ async fn z13_a_stop_does_not_wait_longer_than_its_grace() {
         assert_eq!(stage.status(id).await, Status::Pending);
         stage.store.close().await.unwrap();
     }
+}
+
+// D03: only successes may run ahead of their commit.
+#[tokio::test(start_paused = true)]
+async fn z16_what_is_behind_a_failure_waits_until_that_is_written() {
+    let (stage, store) = faltering(Remote::plays(vec![refused(), status(200)])).await;
+    stage.connection("a", json!({"use_queue": true})).await;
+    store.fail("settle", 10);
+    let first = stage.publish("a", "1").await;
+    stage.publish("a", "2").await;
+    pass(2.0).await;
+    assert_eq!(stage.remote.bodies(), ["1"]);
+    pass(60.0).await;
+    assert_eq!((stage.remote.bodies(), stage.status(first).await), (vec!["1".to_owned(), "2".to_owned()], Status::Dlq));
+}
+
+#[tokio::test(start_paused = true)]
+async fn z14_a_sender_that_breaks_down_is_a_failed_attempt_and_no_more() {
+    for ordered in [true, false] {
+        let stage = Stage::set(Remote::always(status(200))).await;
+        stage.connection("a", json!({"use_queue": true, "ordered": ordered})).await;
+        let broken = stage.publish("a", BREAKS_DOWN).await;
+        stage.publish("a", "good").await;
+        pass(1.0).await;
+        assert_eq!(stage.remote.bodies(), [BREAKS_DOWN, "good"]);
+        let progress = stage.delivery(broken).await.progress;
+        assert_eq!((progress.status, progress.failure), (Status::Dlq, Some(Failure::Error)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn z14_a_queue_in_which_nothing_is_due_asks_the_store_nothing() {
+    let (stage, store) = faltering(Remote::always(refused())).await;
+    let ladder = json!({"retry_delays": [86400], "max_attempts": 3, "jitter": false});
+    stage.connection("ladder", ladder).await;
+    stage.connection("ordered", json!({"use_queue": true})).await;
+    stage.connection("unordered", json!({"use_queue": true, "ordered": false})).await;
+    for name in ["ladder", "ordered", "unordered"] {
+        stage.publish(name, "x").await;
+    }
+    stage.pause("ordered", true).await;
+    stage.publish("ordered", "waits").await;
+    pass(10.0).await;
+    let asked = |store: &Faltering| (store.asked("load"), store.asked("claim"), store.asked("settle"));
+    let before = asked(&store);
+    pass(3600.0).await;
+    assert_eq!(asked(&store), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn z05_the_log_falters_and_ended_calls_are_entered_later() {
+    let (stage, store) = faltering(Remote::always(status(200))).await;
+    let connection = stage.connection("a", json!({})).await;
+    store.fail("record_calls", 5);
+    assert_eq!(stage.send("a", "x").await.state, OutcomeState::IsOk, "off the caller's path");
+    pass(60.0).await;
+    assert_eq!(stage.store.counts(Some(connection.id)).await.unwrap().success, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn r16_an_unordered_queue_too_runs_only_a_bounded_number_of_commits_ahead() {
+    let (stage, store) = faltering(Remote::always(status(200))).await;
+    stage.connection("a", json!({"use_queue": true, "ordered": false, "concurrency": 2})).await;
+    store.fail("settle", u32::MAX);
+    for number in 0..200 {
+        stage.publish("a", &number.to_string()).await;
+        pass(0.02).await;
+    }
+    pass(60.0).await;
+    let sent = stage.remote.count();
+    assert!((64..=67).contains(&sent), "{sent} were sent");
+    store.fail("settle", 0);
+    pass(60.0).await;
+    assert_eq!((stage.remote.count(), stage.store.counts(None).await.unwrap().success), (200, 200));
 }

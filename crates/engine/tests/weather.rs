@@ -1,14 +1,18 @@
 //! Random weather: crashes, refusals, pauses, changed settings, people. Whatever comes, nothing is lost and order holds.
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 mod stage;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use postrider_core::decide::ByHand;
 use postrider_core::id::DeliveryId;
-use postrider_store::StoreRead;
+use postrider_engine::{EngineOptions, SendOptions};
+use postrider_store::{MemoryStore, StoreRead};
 use serde_json::json;
+use stage::faltering::Faltering;
 use stage::*;
 
 /// A small generator of its own, so that a seed replays exactly.
@@ -42,7 +46,11 @@ async fn run(seed: u64) {
             _ => status(200).after(after_ms),
         }
     });
-    let mut stage = Stage::set(remote).await;
+    let memory = MemoryStore::default();
+    let store = Arc::new(Faltering::new(memory.clone()));
+    let options =
+        EngineOptions { window_deliveries_max: 1 + u32::try_from(seed % 9).unwrap(), ..EngineOptions::default() };
+    let mut stage = Stage::over(Arc::clone(&store) as _, memory, remote, options, PausedClock::shared()).await;
     let ordered = json!({"use_queue": true, "max_retries": 2, "retry_sleep_time": 0.5, "use_dlq": false});
     let dlq = json!({"use_queue": true, "max_retries": 1, "dlq_action": "retry", "dlq_retry_interval": 5});
     let unordered = json!({"use_queue": true, "ordered": false, "concurrency": 3, "max_retries": 2});
@@ -54,11 +62,14 @@ async fn run(seed: u64) {
     let mut calls = Vec::new();
     for number in 0..120 {
         let name = ["ordered", "dlq", "unordered"][luck.next(3) as usize];
-        match luck.next(20) {
+        match luck.next(22) {
             0..=9 => {
                 let body = format!("{name}-{number:03}");
-                let id = stage.publish(name, &body).await;
-                accepted.entry(name).or_default().push((body, id));
+                let published =
+                    stage.engine.publish(stage.project, &named(name), post(&body), SendOptions::default()).await;
+                if let Some(id) = published.unwrap().msg_id {
+                    accepted.entry(name).or_default().push((body, id));
+                }
             }
             10..=12 => calls.push(stage.send_aside(name, &format!("call-{name}-{number:03}"))),
             13 => stage.crash_and_restart().await,
@@ -80,12 +91,19 @@ async fn run(seed: u64) {
                 changed["max_retries"] = json!(retries);
                 stage.change("ordered", changed).await;
             }
+            18..=20 => {
+                let verb = ["settle", "load", "claim", "enqueue", "renew_worker"][luck.next(5) as usize];
+                store.fail(verb, luck.next(12) as u32);
+            }
             17 => {
                 let _ = stage.store.reopen();
             }
             _ => pass(luck.next(3000) as f64 / 1000.0).await,
         }
         stage.check().await;
+    }
+    for verb in ["settle", "load", "claim", "enqueue", "renew_worker"] {
+        store.fail(verb, 0);
     }
     for name in ["ordered", "dlq", "unordered"] {
         stage.pause(name, false).await;

@@ -1,1 +1,33 @@
-fn main() {}
+//! The `postrider` program: reads the command line, runs one command, ends with its exit code.
+#![forbid(unsafe_code)]
+
+mod args;
+mod commands;
+mod demo;
+mod exit;
+mod output;
+mod serve;
+
+use clap::Parser;
+
+fn main() -> std::process::ExitCode {
+    // Clap itself ends with 2 on a wrong command line, and with 0 after --help.
+    let args = args::Args::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            output::complain(&format!("the threads to run on cannot be started: {error}"));
+            return exit::Exit::Failure.into();
+        }
+    };
+    let ended = runtime.block_on(commands::run(args));
+    // A task that is still busy must not keep the program from ending.
+    runtime.shutdown_background();
+    match ended {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            failure.show();
+            failure.exit.into()
+        }
+    }
+}

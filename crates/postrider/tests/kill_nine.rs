@@ -41,10 +41,8 @@ async fn z13_nothing_accepted_is_lost_over_kill_nine() {
             create_connections(&api, &receiver.address).await;
         }
         let life = Duration::from_millis(80 + pseudo_random(&mut seed) % 700);
-        let publishers: Vec<_> = CONNECTIONS
-            .iter()
-            .map(|name| tokio::spawn(publish_until_refused(api.clone(), name, next[name])))
-            .collect();
+        let publishers: Vec<_> =
+            CONNECTIONS.iter().map(|name| tokio::spawn(publish_until_refused(api.clone(), name, next[name]))).collect();
         tokio::time::sleep(life).await;
         server.kill_nine().await;
         for (name, publisher) in CONNECTIONS.iter().zip(publishers) {
@@ -100,8 +98,13 @@ async fn check(books: &Books, receiver: &Receiver, api: &Api, rounds: u64) {
     let receipts = receiver.receipts();
     for name in CONNECTIONS {
         let accepted = &books.accepted[name];
-        assert!(accepted.len() as u64 > rounds, "{name}: only {} were accepted; the test shows nothing", accepted.len());
-        let seen: Vec<&(String, u64)> = receipts.iter().filter(|(path, _)| path == &format!("/{name}")).map(|(_, r)| r).collect();
+        assert!(
+            accepted.len() as u64 > rounds,
+            "{name}: only {} were accepted; the test shows nothing",
+            accepted.len()
+        );
+        let seen: Vec<&(String, u64)> =
+            receipts.iter().filter(|(path, _)| path == &format!("/{name}")).map(|(_, r)| r).collect();
         let ids: BTreeSet<&str> = seen.iter().map(|(id, _)| id.as_str()).collect();
 
         let mut lost = Vec::new();
@@ -124,7 +127,10 @@ async fn check(books: &Books, receiver: &Receiver, api: &Api, rounds: u64) {
 
         let doubled = receiver.answered_ok_again(&format!("/{name}"));
         let allowed = rounds as usize * if name == "unordered" { IN_FLIGHT_UNORDERED_MAX } else { IN_FLIGHT_FIFO_MAX };
-        assert!(doubled <= allowed, "{name}: {doubled} were sent again after a 2xx, at most {allowed} can have been in flight");
+        assert!(
+            doubled <= allowed,
+            "{name}: {doubled} were sent again after a 2xx, at most {allowed} can have been in flight"
+        );
         println!("{name}: {} accepted, 0 lost, {doubled} sent again after an answer, {rounds} kills", accepted.len());
     }
 }

@@ -46,7 +46,8 @@ impl Lab {
             .filter(|request| request["path"] == path)
             .map(|request| {
                 use base64::Engine;
-                let bytes = base64::engine::general_purpose::STANDARD.decode(request["body_base64"].as_str().unwrap()).unwrap();
+                let bytes =
+                    base64::engine::general_purpose::STANDARD.decode(request["body_base64"].as_str().unwrap()).unwrap();
                 String::from_utf8(bytes).unwrap()
             })
             .collect()
@@ -137,7 +138,11 @@ async fn z11_everything_reaches_a_receiver_in_order_over_failures() {
     let id = result["msg_id"].as_str().unwrap();
     let (_, dead) = lab.api.call("GET", &format!("/api/v1/projects/default/deliveries/{id}"), "").await.unwrap();
     let dead: Value = serde_json::from_str(&dead).unwrap();
-    assert_eq!((&dead["status"], &dead["failure"], &dead["attempts"]), (&json!("DLQ"), &json!("status"), &json!(1)), "{dead}");
+    assert_eq!(
+        (&dead["status"], &dead["failure"], &dead["attempts"]),
+        (&json!("DLQ"), &json!("status"), &json!(1)),
+        "{dead}"
+    );
     lab.server.stop().await;
 }
 

@@ -54,6 +54,8 @@ struct Unordered {
     /// When something that waits may be older than `expires_after` (Z17).
     expiry_at: Option<Timestamp>,
     concurrency: u32,
+    /// Free slots kept back because too many decisions are not yet written.
+    kept_back: u32,
     leaving: Option<Exit>,
 }
 
@@ -98,6 +100,7 @@ pub(crate) async fn run(post: Post, inbox: &mut mpsc::UnboundedReceiver<ToRunner
         rest_until: None,
         expiry_at: Some(Timestamp::default()),
         concurrency,
+        kept_back: 0,
         leaving: None,
         post,
     };
@@ -162,6 +165,10 @@ impl Unordered {
                     self.next_due = earlier(self.next_due, Some(due_at));
                 }
                 self.commanded.remove(&delivery_id);
+                if self.kept_back > 0 {
+                    self.kept_back -= 1;
+                    self.free_slot();
+                }
                 if settled == Settled::Stale {
                     self.lose();
                 }
@@ -269,9 +276,6 @@ impl Unordered {
             }
             return earlier(self.next_due, expiry_at).map_or(Next::Event, Next::At);
         }
-        if self.settling.len() >= self.post.shared.options.window_deliveries_max.max(1) as usize {
-            return Next::Event;
-        }
         if !self.post.shared.lease.may_send() {
             return Next::In(self.post.shared.lease.pause_before_looking_again());
         }
@@ -373,6 +377,15 @@ impl Unordered {
         Arc::clone(kept.unwrap_or(live))
     }
 
+    /// A bounded number of decisions may be on their way to the store, as in an ordered queue (D03).
+    fn free_slot(&mut self) {
+        if self.settling.len() >= self.post.shared.options.window_deliveries_max.max(1) as usize {
+            self.kept_back += 1;
+        } else {
+            self.post.handle.slots.give_back(self.post.lease, 1);
+        }
+    }
+
     /// It was claimed and cannot begin: back to PENDING, unspent.
     fn unclaim(&mut self, delivery: &Delivery) {
         self.post.handle.slots.give_back(self.post.lease, 1);
@@ -386,7 +399,7 @@ impl Unordered {
 
     fn attempt_ended(&mut self, id: DeliveryId, ended: Ended) {
         let Some(UnderWay { delivery, policy_of, caller }) = self.under_way.remove(&id) else { return };
-        self.post.handle.slots.give_back(self.post.lease, 1);
+        self.free_slot();
         let Ended { reply, verdict, record } = ended;
         let caller = caller.filter(Caller::is_there);
         let shared = Arc::clone(&self.post.shared);

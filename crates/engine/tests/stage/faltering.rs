@@ -19,18 +19,25 @@ pub struct Faltering {
     store: MemoryStore,
     /// How many more calls of a verb fail.
     failing: Mutex<BTreeMap<&'static str, u32>>,
+    asked: Mutex<BTreeMap<&'static str, u32>>,
 }
 
 impl Faltering {
     pub fn new(store: MemoryStore) -> Self {
-        Faltering { store, failing: Mutex::default() }
+        Faltering { store, failing: Mutex::default(), asked: Mutex::default() }
     }
 
     pub fn fail(&self, verb: &'static str, times: u32) {
         self.failing.lock().unwrap().insert(verb, times);
     }
 
+    /// How often a verb was called.
+    pub fn asked(&self, verb: &'static str) -> u32 {
+        self.asked.lock().unwrap().get(verb).copied().unwrap_or_default()
+    }
+
     fn falter(&self, verb: &'static str) -> Result<(), StoreError> {
+        *self.asked.lock().unwrap().entry(verb).or_default() += 1;
         let mut failing = self.failing.lock().unwrap();
         match failing.get_mut(verb) {
             Some(left) if *left > 0 => {

@@ -61,6 +61,9 @@ pub struct Play {
     pub reply: Reply,
 }
 
+/// A request with this body breaks the sender down.
+pub const BREAKS_DOWN: &str = "break down";
+
 type Script = Box<dyn Fn(&Outgoing, usize) -> Play + Send + Sync>;
 
 /// The remote system.
@@ -144,6 +147,7 @@ impl Sender for Remote {
             });
             play
         };
+        assert!(&outgoing.body[..] != BREAKS_DOWN.as_bytes(), "the sender breaks down, as the script says");
         {
             let mut at_once = self.at_once.lock().unwrap();
             at_once.0 += 1;
@@ -192,6 +196,7 @@ pub struct Stage {
     pub clock: Arc<dyn Clock>,
     pub project: ProjectId,
     pub options: EngineOptions,
+    worked_with: Arc<dyn Store>,
     restarts: u64,
 }
 
@@ -215,20 +220,22 @@ impl Stage {
     ) -> Stage {
         let dice = SystemDice::seeded(7);
         let engine =
-            Engine::start(store, Arc::clone(&remote) as _, Arc::clone(&clock), dice, options.clone()).await.unwrap();
+            Engine::start(Arc::clone(&store), Arc::clone(&remote) as _, Arc::clone(&clock), dice, options.clone())
+                .await
+                .unwrap();
         let project = engine.project("default").await.unwrap();
-        Stage { engine, store: memory, remote, clock, project, options, restarts: 0 }
+        Stage { engine, store: memory, remote, clock, project, options, worked_with: store, restarts: 0 }
     }
 
     /// A crash at this instant, and a new process over the same data.
     pub async fn crash_and_restart(&mut self) {
         self.engine.abandon();
         settle_down().await;
-        let store = self.store.reopen();
+        let _ = self.store.reopen();
         self.restarts += 1;
         let dice = SystemDice::seeded(1000 + self.restarts);
         self.engine = Engine::start(
-            Arc::new(store),
+            Arc::clone(&self.worked_with),
             Arc::clone(&self.remote) as _,
             Arc::clone(&self.clock),
             dice,

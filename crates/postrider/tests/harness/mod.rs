@@ -9,7 +9,7 @@ mod server;
 pub use api::Api;
 pub use peer::Peer;
 pub use receiver::Receiver;
-pub use server::Server;
+pub use server::{KEY, Server};
 
 /// A small generator, so that a run replays from its seed.
 pub fn pseudo_random(state: &mut u64) -> u64 {

@@ -37,7 +37,9 @@ impl Receiver {
                 let Ok((stream, _)) = listener.accept().await else { continue };
                 let (shared, well) = (shared.clone(), well.clone());
                 let service = service_fn(move |request| answer(request, shared.clone(), well.clone()));
-                tokio::spawn(hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+                tokio::spawn(
+                    hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service),
+                );
             }
         });
         Receiver { address, log, healed }
@@ -76,7 +78,7 @@ async fn answer(
     log.flaky += 1;
     let status = match path.as_str() {
         "/hopeless" => 500,
-        "/fifo-flaky" if !healed.load(Ordering::SeqCst) && log.flaky % 5 == 0 => 500,
+        "/fifo-flaky" if !healed.load(Ordering::SeqCst) && log.flaky.is_multiple_of(5) => 500,
         _ => 200,
     };
     if status == 200 {

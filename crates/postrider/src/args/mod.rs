@@ -1,0 +1,125 @@
+//! The command line as it is written. What a command does is in `commands`, in the file of its name.
+
+mod deliveries;
+mod resources;
+mod sending;
+
+pub use deliveries::{DeliveriesCommand, DlqCommand, DownloadArgs, EditArgs, ListArgs, PageArgs, QueueCommand};
+pub use resources::{ConnectionsCommand, Preset, ScheduleArgs, SettingsArgs, TopicsCommand};
+pub use sending::{BodyArg, SendArgs};
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+/// Delivers requests to other systems: stored first, retried, and kept where you can see them.
+#[derive(Debug, Parser)]
+#[command(name = "postrider", version, after_help = EXIT_CODES, max_term_width = 120)]
+pub struct Args {
+    #[command(flatten)]
+    pub global: GlobalArgs,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 failure (the server cannot be reached, a port in use), 2 wrong usage, 3 not found, 4 refused, \
+5 store unavailable, 6 not delivered (send, publish).";
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct GlobalArgs {
+    /// The server's address; else that of the server running on the data directory, else http://127.0.0.1:8080
+    #[arg(long, global = true, value_name = "URL", env = "POSTRIDER_SERVER")]
+    pub server: Option<String>,
+
+    /// The key; else POSTRIDER_ADMIN_KEY
+    #[arg(long, global = true, env = "POSTRIDER_KEY", hide_env_values = true)]
+    pub key: Option<String>,
+
+    #[arg(long, global = true, value_name = "NAME", default_value = "default")]
+    pub project: String,
+
+    /// Print JSON instead of tables
+    #[arg(long, global = true)]
+    pub json: bool,
+
+    /// The data directory
+    #[arg(long, global = true, value_name = "DIR", env = "POSTRIDER_DATA", default_value = "postrider-data")]
+    pub data: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the server
+    Serve(ServeArgs),
+    /// Call a connection and print what became of it
+    Send(SendArgs),
+    /// Store a request for a connection without calling it first
+    Publish(SendArgs),
+    /// What waits in a connection's queue
+    #[command(subcommand)]
+    Queue(QueueCommand),
+    /// What could not be delivered
+    #[command(subcommand)]
+    Dlq(DlqCommand),
+    /// Every delivery, newest first
+    #[command(subcommand)]
+    Deliveries(DeliveriesCommand),
+    /// Where requests go
+    #[command(subcommand)]
+    Connections(ConnectionsCommand),
+    /// Topics, their messages and subscriptions
+    #[command(subcommand)]
+    Topics(TopicsCommand),
+    /// When the attempts of a policy would be made
+    Schedule(ScheduleArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub struct ServeArgs {
+    /// Where to listen; port 0 picks a free one
+    #[arg(long, value_name = "ADDR", env = "POSTRIDER_LISTEN", default_value = "127.0.0.1:8080")]
+    pub listen: SocketAddr,
+
+    /// Try it out: connections to a built-in flaky receiver, some traffic, and a data directory that is gone afterwards
+    #[arg(long)]
+    pub demo: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn global_options_may_stand_behind_the_command() {
+        let args = Args::try_parse_from(["postrider", "dlq", "list", "--json", "--server", "http://a", "--limit", "5"]);
+        let args = args.unwrap();
+        assert!(args.global.json);
+        assert_eq!(args.global.server.as_deref(), Some("http://a"));
+        assert!(matches!(args.command, Command::Dlq(DlqCommand::List(list)) if list.page.limit == Some(5)));
+    }
+
+    #[test]
+    fn a_command_that_makes_no_sense_is_usage() {
+        for words in [
+            &["postrider"][..],
+            &["postrider", "fly"],
+            &["postrider", "send"],
+            &["postrider", "serve", "--listen", "nowhere"],
+            &["postrider", "send", "a", "--param", "no-equals-sign"],
+            &["postrider", "send", "a", "--header", "no-colon"],
+            &["postrider", "schedule", "a", "--preset", "webhook"],
+            &["postrider", "schedule", "--preset", "unheard-of"],
+            &["postrider", "dlq", "list", "--limit", "0"],
+        ] {
+            let error = Args::try_parse_from(words).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{words:?}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! `send` and `publish`.
+
+/// A request for a connection.
+#[derive(Debug, clap::Args)]
+pub struct SendArgs {
+    /// The connection's name; `rest:NAME` where a name alone is ambiguous
+    pub connection: String,
+
+    /// A file with the body; `-` reads standard input
+    #[arg(long, value_name = "FILE|-")]
+    pub body: Option<BodyArg>,
+
+    /// GET, POST, PUT, …
+    #[arg(long)]
+    pub method: Option<String>,
+
+    /// Appended to the connection's own path
+    #[arg(long)]
+    pub path: Option<String>,
+
+    /// Fills a placeholder of the path, or goes to the query string
+    #[arg(long = "param", value_name = "K=V", value_parser = param)]
+    pub params: Vec<(String, String)>,
+
+    #[arg(long = "header", value_name = "K:V", value_parser = header)]
+    pub headers: Vec<(String, String)>,
+}
+
+/// Where a body is read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BodyArg {
+    StandardInput,
+    File(std::path::PathBuf),
+}
+
+impl std::str::FromStr for BodyArg {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(if text == "-" { BodyArg::StandardInput } else { BodyArg::File(text.into()) })
+    }
+}
+
+fn param(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("it must be NAME=VALUE".to_owned()),
+    }
+}
+
+pub fn header(text: &str) -> Result<(String, String), String> {
+    match text.split_once(':') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
+        _ => Err("it must be NAME:VALUE".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_may_hold_the_separator() {
+        assert_eq!(param("a=b=c").unwrap(), ("a".into(), "b=c".into()));
+        assert_eq!(header("X-A: http://b").unwrap(), ("X-A".into(), "http://b".into()));
+        assert!(param("=v").is_err() && header(":v").is_err());
+    }
+}

@@ -1,0 +1,93 @@
+//! `Client`: one server, one key, one project. Requests go over kept-open connections; clones share them.
+//!
+//! What each resource offers is in the file of its name; this one must not know any of their paths.
+
+mod call;
+mod connections;
+mod deliveries;
+mod error;
+mod page;
+mod schedule;
+mod topics;
+mod transport;
+
+pub use call::{Call, Response, SendResult};
+pub use connections::{Connection, ConnectionState};
+pub use deliveries::{Attempt, DeadLetter, Delivery, DeliveryQuery};
+pub use error::{ClientError, FieldProblem, Problem};
+pub use page::{Page, PageQuery};
+pub use schedule::{PlannedAttempt, Schedule};
+pub use topics::{Pulled, Subscription, Topic, TopicMessage};
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use transport::Transport;
+
+/// A client of one Postrider server. Cheap to clone; clones share the open connections.
+#[derive(Clone, Debug)]
+pub struct Client {
+    transport: Transport,
+    project: String,
+}
+
+impl Client {
+    /// `server` is `http://HOST:PORT`, with or without a slash at the end. Nothing is sent yet.
+    ///
+    /// Refuses an address that is not an `http` URL, and a key that cannot stand in a header.
+    pub fn new(server: &str, key: &str) -> Result<Client, ClientError> {
+        Ok(Client { transport: Transport::new(server, key)?, project: "default".to_owned() })
+    }
+
+    /// The same client for another project than `default`.
+    #[must_use]
+    pub fn with_project(self, project: &str) -> Client {
+        Client { project: project.to_owned(), ..self }
+    }
+
+    /// The address that requests go to.
+    pub fn server(&self) -> &str {
+        self.transport.server()
+    }
+
+    /// A path under the project.
+    fn under_project(&self, rest: &str) -> String {
+        format!("/api/v1/projects/{}{rest}", segment(&self.project))
+    }
+
+    /// A path under a connection, its name percent-encoded. `rest:Billing API` names the type where a name alone is ambiguous (D16).
+    fn under_connection(&self, connection: &str, rest: &str) -> String {
+        match connection.split_once(':') {
+            Some((kind @ "rest", name)) => {
+                let separator = if rest.contains('?') { '&' } else { '?' };
+                self.under_project(&format!("/connections/{}{rest}{separator}type={kind}", segment(name)))
+            }
+            _ => self.under_project(&format!("/connections/{}{rest}", segment(connection))),
+        }
+    }
+}
+
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// One path segment or query value, percent-encoded.
+fn segment(text: &str) -> String {
+    utf8_percent_encode(text, SEGMENT).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_percent_encoded_and_a_type_goes_to_the_query() {
+        let client = Client::new("http://127.0.0.1:1/", "k").unwrap().with_project("a b");
+        assert_eq!(
+            client.under_connection("Billing API", "/send"),
+            "/api/v1/projects/a%20b/connections/Billing%20API/send"
+        );
+        assert_eq!(
+            client.under_connection("rest:Billing API", "/queue?limit=2"),
+            "/api/v1/projects/a%20b/connections/Billing%20API/queue?limit=2&type=rest"
+        );
+        // Only a known type is one; a name may hold a colon.
+        assert_eq!(client.under_connection("a:b", ""), "/api/v1/projects/a%20b/connections/a%3Ab");
+    }
+}

@@ -1,0 +1,170 @@
+//! One HTTP exchange with the server: JSON or bytes out, JSON or bytes back, a refusal read into a `Problem`.
+//!
+//! It must not know what any path means.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, StatusCode, Uri};
+use http_body_util::{BodyExt, Full};
+use hyper_util::client::legacy::Client as HyperClient;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::error::{ClientError, Problem};
+
+/// How long a TCP connection to the server may take; an answer may take as long as the call behind it.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+#[derive(Clone)]
+pub struct Transport {
+    server: String,
+    authorization: HeaderValue,
+    http: HyperClient<HttpConnector, Full<Bytes>>,
+}
+
+impl std::fmt::Debug for Transport {
+    /// Never shows the key.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Transport").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+impl Transport {
+    pub fn new(server: &str, key: &str) -> Result<Transport, ClientError> {
+        let server = server.trim_end_matches('/').to_owned();
+        check_server(&server)?;
+        let mut authorization =
+            HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| ClientError::BadSetting {
+                what: "the key".into(),
+                reason: "it holds characters that a header cannot".into(),
+            })?;
+        authorization.set_sensitive(true);
+        let mut connector = HttpConnector::new();
+        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        connector.set_nodelay(true);
+        let http = HyperClient::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(connector);
+        Ok(Transport { server, authorization, http })
+    }
+
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
+        self.act(Method::GET, path).await
+    }
+
+    /// With a JSON body out and one back.
+    pub async fn json<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, ClientError> {
+        let body = serde_json::to_vec(body)
+            .map_err(|error| ClientError::BadSetting { what: "the request".into(), reason: error.to_string() })?;
+        let bytes = self.exchange(method, path, Some(body.into())).await?;
+        self.read(&bytes)
+    }
+
+    /// With nothing out and JSON back.
+    pub async fn act<T: DeserializeOwned>(&self, method: Method, path: &str) -> Result<T, ClientError> {
+        let bytes = self.exchange(method, path, None).await?;
+        self.read(&bytes)
+    }
+
+    /// Where the answer has no content that matters.
+    pub async fn bare(&self, method: Method, path: &str) -> Result<(), ClientError> {
+        self.exchange(method, path, None).await.map(drop)
+    }
+
+    pub async fn bytes(&self, path: &str) -> Result<Bytes, ClientError> {
+        self.exchange(Method::GET, path, None).await
+    }
+
+    async fn exchange(&self, method: Method, path: &str, json: Option<Bytes>) -> Result<Bytes, ClientError> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.server))
+            .header(http::header::AUTHORIZATION, self.authorization.clone());
+        if json.is_some() {
+            request = request.header(http::header::CONTENT_TYPE, "application/json");
+        }
+        let request = request
+            .body(Full::new(json.unwrap_or_default()))
+            .map_err(|error| ClientError::BadSetting { what: format!("`{path}`"), reason: error.to_string() })?;
+        let answer = self.http.request(request).await.map_err(|error| self.unreachable(&error))?;
+        let status = answer.status();
+        let bytes = answer.into_body().collect().await.map_err(|error| self.unreachable(&error))?.to_bytes();
+        if status.is_success() { Ok(bytes) } else { Err(ClientError::Refused(Box::new(problem(status, &bytes)))) }
+    }
+
+    fn read<T: DeserializeOwned>(&self, bytes: &[u8]) -> Result<T, ClientError> {
+        serde_json::from_slice(bytes)
+            .map_err(|error| ClientError::Unreadable { server: self.server.clone(), reason: error.to_string() })
+    }
+
+    /// The innermost reason is the one that helps: "connection refused", not "client error (Connect)".
+    fn unreachable(&self, error: &dyn std::error::Error) -> ClientError {
+        let mut innermost = error;
+        while let Some(source) = innermost.source() {
+            innermost = source;
+        }
+        ClientError::Unreachable { server: self.server.clone(), reason: innermost.to_string() }
+    }
+}
+
+fn check_server(server: &str) -> Result<(), ClientError> {
+    let refuse = |reason: &str| {
+        Err(ClientError::BadSetting { what: format!("the server address `{server}`"), reason: reason.to_owned() })
+    };
+    let Ok(uri) = server.parse::<Uri>() else { return refuse("it is no URL") };
+    match uri.scheme_str() {
+        Some("http") => {}
+        Some("https") => return refuse("https is not offered by this client yet, only http"),
+        _ => return refuse("it must begin with http://"),
+    }
+    if uri.host().is_none_or(str::is_empty) || uri.path() != "/" || uri.query().is_some() {
+        return refuse("it must be http://HOST:PORT and nothing more");
+    }
+    Ok(())
+}
+
+/// A refusal that is no problem document (a proxy's page, say) is told by its status alone.
+fn problem(status: StatusCode, bytes: &[u8]) -> Problem {
+    let mut problem: Problem = serde_json::from_slice(bytes).unwrap_or_default();
+    problem.status = status.as_u16();
+    if problem.title.is_empty() {
+        problem.title = format!("the server answered {status}");
+    }
+    problem
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_cannot_work_is_refused_before_anything_is_sent() {
+        for bad in ["127.0.0.1:8080", "https://a", "http://", "http://a/x", "http://a?b", "ftp://a", "not a url"] {
+            assert!(matches!(check_server(bad), Err(ClientError::BadSetting { .. })), "{bad}");
+        }
+        assert!(check_server("http://localhost:8080").is_ok());
+        assert!(Transport::new("http://a", "line\nbreak").is_err());
+    }
+
+    #[test]
+    fn the_key_never_shows_in_debug_output() {
+        let transport = Transport::new("http://a", "very-secret").unwrap();
+        assert!(!format!("{transport:?}").contains("very-secret"));
+    }
+
+    #[test]
+    fn a_refusal_without_a_problem_document_still_says_something() {
+        let problem = problem(StatusCode::BAD_GATEWAY, b"<html>");
+        assert_eq!((problem.status, problem.to_string().as_str()), (502, "the server answered 502 Bad Gateway"));
+    }
+}

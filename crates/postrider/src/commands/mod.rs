@@ -1,0 +1,30 @@
+//! One file per command. Each asks the server through the client and shows the answer; none knows how the server does it.
+
+mod connections;
+mod deliveries;
+mod dlq;
+mod queue;
+mod reach;
+mod schedule;
+mod send;
+mod show;
+mod topics;
+
+use crate::args::{Args, Command};
+use crate::exit::{Exit, Failed};
+use crate::serve;
+
+pub async fn run(args: Args) -> Result<Exit, Failed> {
+    let global = args.global;
+    match args.command {
+        Command::Serve(args) => serve::run(&global.data, args).await,
+        Command::Send(args) => send::run(&global, args, send::How::Send).await,
+        Command::Publish(args) => send::run(&global, args, send::How::Publish).await,
+        Command::Queue(command) => queue::run(&global, command).await,
+        Command::Dlq(command) => dlq::run(&global, command).await,
+        Command::Deliveries(command) => deliveries::run(&global, command).await,
+        Command::Connections(command) => connections::run(&global, command).await,
+        Command::Topics(command) => topics::run(&global, command).await,
+        Command::Schedule(args) => schedule::run(&global, args).await,
+    }
+}

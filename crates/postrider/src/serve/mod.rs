@@ -1,0 +1,144 @@
+//! `serve`: the store, the engine and the API in one process, brought up in order and put down without losing a decision.
+//!
+//! It must not know how any of them works.
+
+mod data_dir;
+mod logs;
+pub mod server_file;
+mod settings;
+mod signals;
+mod store;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use postrider_core::Wait;
+use postrider_engine::{Dice, Engine, SystemClock, SystemDice};
+use postrider_store::Store;
+use postrider_web::{AdminKey, ApiOptions, AppState, BindError, KeyError, Server, ServerLimits};
+use postrider_wire::HttpSender;
+
+use crate::args::ServeArgs;
+use crate::demo::Demo;
+use crate::exit::{Exit, Failed};
+use crate::output;
+use data_dir::DataDir;
+use server_file::ServerFile;
+use settings::Settings;
+use signals::Signals;
+
+/// How long attempts under way may take to end once a stop is asked for; what has not ended by then is sent again at the next start.
+const ENGINE_GRACE: Wait = Wait::from_secs(8);
+/// Longer, so that callers still get the answers of those attempts.
+const REQUESTS_GRACE: Duration = Duration::from_secs(10);
+/// Closing flushes and checkpoints; a broken disk must not hold the stop up.
+const CLOSE_GRACE: Duration = Duration::from_secs(10);
+
+/// Runs until a signal says stop.
+pub async fn run(data: &Path, args: ServeArgs) -> Result<Exit, Failed> {
+    let settings = Settings::from_env(args.demo)?;
+    logs::begin(&settings.log)?;
+    settings.say_what_has_no_effect();
+    let mut signals = Signals::listen()?;
+    let data = if args.demo { DataDir::temporary()? } else { DataDir::at(data)? };
+    let store = store::open(&data).await?;
+    let running = Running::start(store, &data, args.listen, &settings).await?;
+    let demo = if args.demo { Some(Demo::start(&running.address, running.demo_key.as_deref()).await?) } else { None };
+    let exit = running.until_stopped(&mut signals).await;
+    drop(demo);
+    Ok(exit)
+}
+
+/// A server that has everything and answers nothing yet.
+struct Running {
+    address: String,
+    /// The key in the clear, where this process knows it.
+    demo_key: Option<String>,
+    store: Arc<dyn Store>,
+    engine: Engine,
+    served: tokio::task::JoinHandle<()>,
+    stop: tokio::sync::oneshot::Sender<()>,
+    file: ServerFile,
+}
+
+impl Running {
+    async fn start(
+        store: Arc<dyn Store>,
+        data: &DataDir,
+        listen: SocketAddr,
+        settings: &Settings,
+    ) -> Result<Running, Failed> {
+        let (clock, dice) = (SystemClock::shared(), SystemDice::shared());
+        // The port before the engine: a server that nobody can reach must not deliver.
+        let server = Server::bind(listen, ServerLimits::default()).await?;
+        let made = admin_key(&*store, settings.admin_key.as_deref(), &*dice).await?;
+        let admin = AdminKey::load(&*store).await?;
+        let sender = Arc::new(HttpSender::new(settings.http.clone()));
+        let engine = Engine::start(Arc::clone(&store), sender, Arc::clone(&clock), dice, settings.engine.clone())
+            .await
+            .map_err(|error| Failed::new(Exit::StoreUnavailable, error.to_string()))?;
+        let address = format!("http://{}", server.address());
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let router = postrider_web::router(AppState::new(engine.clone(), clock, ApiOptions::default()), admin);
+        let served = tokio::spawn(server.serve(router, async { drop(stopped.await) }, REQUESTS_GRACE));
+        let file = ServerFile::write(data.path(), &address)?;
+        if let (Some(key), false) = (&made, data.is_temporary()) {
+            output::print(&format!("admin key, shown this once: {key}"));
+        }
+        output::print(&format!("listening on {address}"));
+        let demo_key = data.is_temporary().then(|| made.or(settings.admin_key.clone())).flatten();
+        Ok(Running { address, demo_key, store, engine, served, stop, file })
+    }
+
+    /// Waits for the first signal, then stops within the graces; a second signal ends it at once.
+    async fn until_stopped(self, signals: &mut Signals) -> Exit {
+        signals.next().await;
+        tracing::info!("stopping; a second signal stops at once");
+        tokio::select! {
+            biased;
+            () = signals.next() => {
+                output::remark("stopped at once; what was under way is sent again at the next start");
+                Exit::Failure
+            }
+            () = self.stop() => Exit::Done,
+        }
+    }
+
+    async fn stop(self) {
+        // A server that has ended already needs no telling.
+        let _ = self.stop.send(());
+        let (served, ()) = tokio::join!(self.served, self.engine.stop(ENGINE_GRACE));
+        if let Err(error) = served {
+            tracing::error!(%error, "the API ended with an error");
+        }
+        match tokio::time::timeout(CLOSE_GRACE, self.store.close()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "the store did not close cleanly; it recovers at the next start"),
+            Err(_) => tracing::warn!("the store did not close in time; it recovers at the next start"),
+        }
+        drop(self.file);
+        tracing::info!("stopped");
+    }
+}
+
+async fn admin_key(store: &dyn Store, given: Option<&str>, dice: &dyn Dice) -> Result<Option<String>, Failed> {
+    Ok(postrider_web::ensure_admin_key(store, given, dice).await?)
+}
+
+impl From<KeyError> for Failed {
+    fn from(error: KeyError) -> Self {
+        let exit = match error {
+            KeyError::Unusable => Exit::Refused,
+            KeyError::Missing | KeyError::Unreadable | KeyError::Store(_) => Exit::StoreUnavailable,
+        };
+        Failed::new(exit, error.to_string())
+    }
+}
+
+impl From<BindError> for Failed {
+    fn from(error: BindError) -> Self {
+        Failed::new(Exit::Failure, error.to_string())
+    }
+}

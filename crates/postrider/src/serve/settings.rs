@@ -1,0 +1,191 @@
+//! What the environment sets for a server, checked before anything is opened: a start with a setting out of range is refused by name.
+
+use ipnet::IpNet;
+use postrider_core::schedule::Ladder;
+use postrider_core::{SettingError, Wait};
+use postrider_engine::EngineOptions;
+use postrider_wire::HttpOptions;
+
+use crate::exit::{Exit, Failed};
+
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub log: String,
+    pub admin_key: Option<String>,
+    pub engine: EngineOptions,
+    pub http: HttpOptions,
+    /// Set to another value than the default, checked, and not used by anything yet.
+    without_effect: Vec<&'static str>,
+}
+
+/// A whole number in the environment, with its default and its range.
+struct Number {
+    name: &'static str,
+    default: u64,
+    min: u64,
+    max: u64,
+    unit: &'static str,
+}
+
+const LEASE: Number = Number { name: "POSTRIDER_LEASE_SECONDS", default: 15, min: 3, max: 3600, unit: "seconds" };
+/// Longer than the longest attempt (R05: 60 s, D05).
+const CLAIM_TIMEOUT: Number =
+    Number { name: "WEBHOOK_CLAIM_TIMEOUT_SECONDS", default: 300, min: 61, max: 86_400, unit: "seconds" };
+/// 0 ignores the header (R08).
+const RETRY_AFTER_MAX: Number =
+    Number { name: "WEBHOOK_RETRY_AFTER_MAX_SECONDS", default: 21_600, min: 0, max: 2_592_000, unit: "seconds" };
+const DELIVERY_CAP: Number =
+    Number { name: "DELIVERY_ESCALATION_HARD_CAP_HOURS", default: 96, min: 1, max: 8760, unit: "hours" };
+const FORWARD_CAP: Number =
+    Number { name: "FORWARD_ESCALATION_HARD_CAP_HOURS", default: 24, min: 1, max: 8760, unit: "hours" };
+
+/// Addresses opened that are closed otherwise, with commas between (D33).
+const OPENED: &str = "POSTRIDER_ALLOW_PRIVATE";
+
+impl Settings {
+    pub fn from_env(demo: bool) -> Result<Settings, Failed> {
+        // The demo's guide is not to drown in logs.
+        Settings::read(|name| std::env::var(name).ok(), if demo { "warn" } else { "info" })
+    }
+
+    fn read(variable: impl Fn(&str) -> Option<String>, log_default: &str) -> Result<Settings, Failed> {
+        // An empty variable is no value.
+        let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let mut errors = Vec::new();
+        let mut number = |number: &Number| match number.read(variable(number.name).as_deref()) {
+            Ok(value) => value,
+            Err(error) => {
+                errors.push(error);
+                number.default
+            }
+        };
+        let lease_s = number(&LEASE);
+        let unused = [(&CLAIM_TIMEOUT, number(&CLAIM_TIMEOUT)), (&RETRY_AFTER_MAX, number(&RETRY_AFTER_MAX))];
+        let caps = [(&DELIVERY_CAP, Ladder::webhook()), (&FORWARD_CAP, Ladder::forward())];
+        let caps = caps.map(|(cap, ladder)| (cap, number(cap), ladder));
+        errors.extend(caps.iter().filter_map(|(cap, hours, ladder)| does_not_fit(cap, *hours, ladder)));
+        let opened = opened(variable(OPENED).as_deref()).unwrap_or_else(|error| {
+            errors.push(error);
+            Vec::new()
+        });
+        if !errors.is_empty() {
+            let message = errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+            return Err(Failed::new(Exit::Refused, message));
+        }
+        let set = unused.iter().map(|(number, value)| (*number, *value));
+        let set = set.chain(caps.iter().map(|(number, value, _)| (*number, *value)));
+        Ok(Settings {
+            log: variable("POSTRIDER_LOG").unwrap_or_else(|| log_default.to_owned()),
+            admin_key: variable("POSTRIDER_ADMIN_KEY"),
+            engine: EngineOptions { lease: Wait::from_secs(lease_s), ..EngineOptions::default() },
+            http: HttpOptions::opening(&opened),
+            without_effect: set
+                .filter(|(number, value)| *value != number.default)
+                .map(|(number, _)| number.name)
+                .collect(),
+        })
+    }
+
+    /// A setting that changes nothing is not passed over in silence.
+    pub fn say_what_has_no_effect(&self) {
+        for name in &self.without_effect {
+            tracing::warn!("{name} is checked and has no effect in this version");
+        }
+    }
+}
+
+impl Number {
+    fn read(&self, given: Option<&str>) -> Result<u64, SettingError> {
+        let Some(given) = given else { return Ok(self.default) };
+        let value = given.trim().parse::<u64>().ok().filter(|value| (self.min..=self.max).contains(value));
+        let allowed = || format!("a whole number of {} from {} to {}", self.unit, self.min, self.max);
+        value.ok_or_else(|| SettingError::new(self.name, given, allowed()))
+    }
+}
+
+fn opened(given: Option<&str>) -> Result<Vec<IpNet>, SettingError> {
+    let ranges = given.unwrap_or_default().split(',').map(str::trim).filter(|range| !range.is_empty());
+    ranges
+        .map(|range| {
+            let single = || range.parse::<std::net::IpAddr>().map(IpNet::from);
+            range.parse().or_else(|_| single()).map_err(|_| {
+                SettingError::new(
+                    OPENED,
+                    range,
+                    "addresses and ranges such as 10.0.0.0/8,fd00::/8, with commas between",
+                )
+            })
+        })
+        .collect()
+}
+
+/// R09: a default ladder at the top of its jitter must fit its cap.
+fn does_not_fit(cap: &Number, hours: u64, ladder: &Ladder) -> Option<SettingError> {
+    let longest_s = ladder.longest_total().as_millis().div_ceil(1000);
+    (longest_s > hours * 3600).then(|| {
+        let allowed =
+            format!("{} or more: the default ladder takes up to {longest_s} seconds", longest_s.div_ceil(3600));
+        SettingError::new(cap.name, hours, allowed)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, &str)]) -> Result<Settings, String> {
+        let variable = |name: &str| pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_string());
+        Settings::read(variable, "info").map_err(|failed| {
+            assert_eq!(failed.exit, Exit::Refused);
+            failed.message
+        })
+    }
+
+    #[test]
+    fn nothing_set_is_the_defaults_and_what_is_set_is_taken() {
+        let settings = read(&[("POSTRIDER_LEASE_SECONDS", "")]).unwrap();
+        assert_eq!((settings.engine.lease, settings.log.as_str()), (Wait::from_secs(15), "info"));
+        assert_eq!((settings.admin_key, settings.without_effect.len()), (None, 0));
+        let pairs =
+            [("POSTRIDER_LEASE_SECONDS", "30"), ("POSTRIDER_LOG", "debug"), ("WEBHOOK_CLAIM_TIMEOUT_SECONDS", "301")];
+        let settings = read(&pairs).unwrap();
+        assert_eq!((settings.engine.lease, settings.log.as_str()), (Wait::from_secs(30), "debug"));
+        assert_eq!(settings.without_effect, ["WEBHOOK_CLAIM_TIMEOUT_SECONDS"]);
+    }
+
+    #[test]
+    fn every_number_out_of_range_is_refused_by_name_all_at_once() {
+        let error = read(&[
+            ("POSTRIDER_LEASE_SECONDS", "0"),
+            ("WEBHOOK_CLAIM_TIMEOUT_SECONDS", "60"),
+            ("WEBHOOK_RETRY_AFTER_MAX_SECONDS", "-1"),
+            ("DELIVERY_ESCALATION_HARD_CAP_HOURS", "many"),
+        ])
+        .unwrap_err();
+        for name in ["POSTRIDER_LEASE_SECONDS", "WEBHOOK_CLAIM_TIMEOUT_SECONDS", "WEBHOOK_RETRY_AFTER_MAX_SECONDS"] {
+            assert!(error.contains(&format!("`{name}` is `")), "{error}");
+        }
+        assert!(error.contains(
+            "`DELIVERY_ESCALATION_HARD_CAP_HOURS` is `many`: allowed is a whole number of hours from 1 to 8760"
+        ));
+    }
+
+    #[test]
+    fn r14_opened_addresses_are_ranges_or_single_ones() {
+        let ranges = opened(Some("10.0.0.0/8, 169.254.169.254,fd00::/8")).unwrap();
+        let shown: Vec<String> = ranges.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["10.0.0.0/8", "169.254.169.254/32", "fd00::/8"]);
+        assert_eq!(opened(None), Ok(Vec::new()));
+        let error = read(&[("POSTRIDER_ALLOW_PRIVATE", "10.0.0.0/8,intranet")]).unwrap_err();
+        assert!(error.starts_with("`POSTRIDER_ALLOW_PRIVATE` is `intranet`: "), "{error}");
+    }
+
+    #[test]
+    fn r09_a_default_ladder_that_does_not_fit_its_cap_refuses_the_start_and_shows_the_sum() {
+        let wanted = "`DELIVERY_ESCALATION_HARD_CAP_HOURS` is `83`: allowed is 84 or more: the default ladder takes up to 298890 seconds";
+        assert_eq!(read(&[("DELIVERY_ESCALATION_HARD_CAP_HOURS", "83")]).unwrap_err(), wanted);
+        assert!(read(&[("DELIVERY_ESCALATION_HARD_CAP_HOURS", "84")]).is_ok());
+        assert!(read(&[("FORWARD_ESCALATION_HARD_CAP_HOURS", "11")]).is_err());
+        assert!(read(&[("FORWARD_ESCALATION_HARD_CAP_HOURS", "12")]).is_ok());
+    }
+}
