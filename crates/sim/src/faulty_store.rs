@@ -67,7 +67,13 @@ enum Fate {
 
 impl FaultyStore {
     /// Without faults until it is armed.
-    pub fn new(inner: Arc<dyn Store>, seed: u64, oracle: Arc<Oracle>, clock: Arc<SimClock>, defect: Option<Defect>) -> Self {
+    pub fn new(
+        inner: Arc<dyn Store>,
+        seed: u64,
+        oracle: Arc<Oracle>,
+        clock: Arc<SimClock>,
+        defect: Option<Defect>,
+    ) -> Self {
         let state = State {
             rng: StdRng::seed_from_u64(seed),
             faults: StoreFaults::default(),
@@ -196,7 +202,12 @@ impl FaultyStore {
         Ok(loaded)
     }
 
-    async fn claim_shown(&self, lease: QueueLease, now: Timestamp, limit: WindowLimit) -> Result<Vec<Loaded>, StoreError> {
+    async fn claim_shown(
+        &self,
+        lease: QueueLease,
+        now: Timestamp,
+        limit: WindowLimit,
+    ) -> Result<Vec<Loaded>, StoreError> {
         let claimed = self.inner.claim(lease, now, limit).await?;
         self.oracle.saw_read_under(lease);
         Ok(claimed)
@@ -276,10 +287,21 @@ impl StoreRead for FaultyStore {
     async fn counts(&self, connection_id: Option<ConnectionId>) -> Result<Counts, StoreError> {
         with_any_fate!(self, Reads, self.inner.inner.counts(connection_id))
     }
-    async fn dead_letters(&self, queue_id: QueueId, arrived_by: Timestamp, filter: DeadLetterFilter, after: Option<(Timestamp, DeliveryId)>, rows_max: u32) -> Result<Vec<Delivery>, StoreError> {
+    async fn dead_letters(
+        &self,
+        queue_id: QueueId,
+        arrived_by: Timestamp,
+        filter: DeadLetterFilter,
+        after: Option<(Timestamp, DeliveryId)>,
+        rows_max: u32,
+    ) -> Result<Vec<Delivery>, StoreError> {
         with_any_fate!(self, Reads, self.inner.inner.dead_letters(queue_id, arrived_by, filter, after, rows_max))
     }
-    async fn oldest_dead_letter(&self, queue_id: QueueId, filter: DeadLetterFilter) -> Result<Option<Timestamp>, StoreError> {
+    async fn oldest_dead_letter(
+        &self,
+        queue_id: QueueId,
+        filter: DeadLetterFilter,
+    ) -> Result<Option<Timestamp>, StoreError> {
         with_any_fate!(self, Reads, self.inner.inner.oldest_dead_letter(queue_id, filter))
     }
     async fn topic(&self, project_id: ProjectId, name: &TopicName) -> Result<Option<Topic>, StoreError> {
@@ -322,16 +344,31 @@ impl Store for FaultyStore {
     async fn close_worker(&self, worker_id: WorkerId) -> Result<(), StoreError> {
         with_any_fate!(self, Writes, self.inner.inner.close_worker(worker_id))
     }
-    async fn take_queues(&self, worker_id: WorkerId, now: Timestamp, queues_max: u32) -> Result<Vec<TakenQueue>, StoreError> {
+    async fn take_queues(
+        &self,
+        worker_id: WorkerId,
+        now: Timestamp,
+        queues_max: u32,
+    ) -> Result<Vec<TakenQueue>, StoreError> {
         with_any_fate!(self, Writes, self.take_queues_shown(worker_id, now, queues_max))
     }
-    async fn take_named_queues(&self, worker_id: WorkerId, now: Timestamp, queues: Vec<QueueId>) -> Result<Vec<TakenQueue>, StoreError> {
+    async fn take_named_queues(
+        &self,
+        worker_id: WorkerId,
+        now: Timestamp,
+        queues: Vec<QueueId>,
+    ) -> Result<Vec<TakenQueue>, StoreError> {
         with_any_fate!(self, Writes, self.take_named_queues_shown(worker_id, now, queues))
     }
     async fn release_queue(&self, lease: QueueLease) -> Result<(), StoreError> {
         with_any_fate!(self, Writes, self.inner.inner.release_queue(lease))
     }
-    async fn load(&self, lease: QueueLease, after: Option<Position>, limit: WindowLimit) -> Result<Vec<Loaded>, StoreError> {
+    async fn load(
+        &self,
+        lease: QueueLease,
+        after: Option<Position>,
+        limit: WindowLimit,
+    ) -> Result<Vec<Loaded>, StoreError> {
         with_any_fate!(self, Writes, self.load_shown(lease, after, limit))
     }
     async fn claim(&self, lease: QueueLease, now: Timestamp, limit: WindowLimit) -> Result<Vec<Loaded>, StoreError> {
@@ -379,7 +416,12 @@ impl Store for FaultyStore {
     async fn delete_topic(&self, project_id: ProjectId, name: &TopicName) -> Result<(), StoreError> {
         with_any_fate!(self, Writes, self.inner.inner.delete_topic(project_id, name))
     }
-    async fn publish(&self, project_id: ProjectId, message: TopicMessageDraft, body: NewBody) -> Result<(), StoreError> {
+    async fn publish(
+        &self,
+        project_id: ProjectId,
+        message: TopicMessageDraft,
+        body: NewBody,
+    ) -> Result<(), StoreError> {
         with_any_fate!(self, TakesIn, self.inner.inner.publish(project_id, message, body))
     }
     async fn create_subscription(&self, subscription: PullSubscription) -> Result<(), StoreError> {

@@ -18,7 +18,9 @@ fn main() -> ExitCode {
         Ok(options) => options,
         Err(error) => {
             eprintln!("error: {error}");
-            eprintln!("usage: postrider-sim [--seeds N] [--first N] [--seed N] [--store memory|sqlite] [--trace] [--all]");
+            eprintln!(
+                "usage: postrider-sim [--seeds N] [--first N] [--seed N] [--store memory|sqlite] [--trace] [--all]"
+            );
             return ExitCode::from(2);
         }
     };

@@ -108,7 +108,10 @@ fn report(parts: &Parts, oracle: &Oracle) -> Report {
     for receipt in &receipts {
         (receipt.at.as_millis(), receipt.delivery.as_u128(), receipt.attempt, &receipt.body).hash(&mut hasher);
         let connection = receipt.connection;
-        log.push(format!("{} {connection} {} attempt {} {:?}", receipt.at, receipt.delivery, receipt.attempt, receipt.body));
+        log.push(format!(
+            "{} {connection} {} attempt {} {:?}",
+            receipt.at, receipt.delivery, receipt.attempt, receipt.body
+        ));
     }
     let acknowledged = oracle.ledger().acknowledged.len();
     Report { violations: oracle.violations(), trace: hasher.finish(), receipts: receipts.len(), acknowledged, log }

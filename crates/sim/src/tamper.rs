@@ -54,7 +54,8 @@ impl Tampered {
     pub async fn enqueue(&self, mut batch: Vec<NewDelivery>) -> Result<Vec<Enqueued>, StoreError> {
         match self.defect {
             Some(Defect::LosesAnEnqueue) if self.enqueued.fetch_add(1, Ordering::Relaxed) % 5 == 4 => {
-                let lost = batch.iter().map(|_| Enqueued::Stored { position: Position(1 << 40), ahead: 1, claimed: false });
+                let lost =
+                    batch.iter().map(|_| Enqueued::Stored { position: Position(1 << 40), ahead: 1, claimed: false });
                 Ok(lost.collect())
             }
             Some(Defect::ForgetsKeys) => {
@@ -78,7 +79,12 @@ impl Tampered {
         Ok(rows)
     }
 
-    pub async fn claim(&self, lease: QueueLease, now: Timestamp, limit: WindowLimit) -> Result<Vec<Loaded>, StoreError> {
+    pub async fn claim(
+        &self,
+        lease: QueueLease,
+        now: Timestamp,
+        limit: WindowLimit,
+    ) -> Result<Vec<Loaded>, StoreError> {
         let early = self.defect == Some(Defect::ClaimsEarly);
         self.inner.claim(lease, if early { now + Wait::from_secs(3600) } else { now }, limit).await
     }

@@ -164,7 +164,9 @@ impl Workload {
                     engine.publish(project, &connection, message, options).await
                 };
                 match result {
-                    Ok(outcome) if differs && outcome.msg_id.is_some_and(|id| oracle.ledger().keys[&key].contains(&id)) => {
+                    Ok(outcome)
+                        if differs && outcome.msg_id.is_some_and(|id| oracle.ledger().keys[&key].contains(&id)) =>
+                    {
                         oracle.report(6, format!("another request under a used key was answered {:?}", outcome.msg_id));
                     }
                     // The other request came first: the key is its own from now on.
@@ -281,9 +283,5 @@ impl ConnectionPlan {
 }
 
 fn as_new(connection: &ConnectionPlan) -> NewConnection {
-    NewConnection {
-        name: connection.name.clone(),
-        kind: ConnectionKind::Rest,
-        written: connection.settings.clone(),
-    }
+    NewConnection { name: connection.name.clone(), kind: ConnectionKind::Rest, written: connection.settings.clone() }
 }

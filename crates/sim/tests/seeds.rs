@@ -27,7 +27,9 @@ fn simulated_seeds_on_sqlite() {
 
 #[test]
 fn a_seed_replays_exactly() {
-    for (seed, store) in (0..40).map(|seed| (seed, StoreKind::Memory)).chain([(3, StoreKind::Sqlite), (4, StoreKind::Sqlite)]) {
+    for (seed, store) in
+        (0..40).map(|seed| (seed, StoreKind::Memory)).chain([(3, StoreKind::Sqlite), (4, StoreKind::Sqlite)])
+    {
         let plan = Plan::of_seed(seed, store);
         let (first, second) = (run_seed(&plan).expect("it runs"), run_seed(&plan).expect("it runs again"));
         assert_eq!(first.log, second.log, "seed {seed}");

@@ -34,7 +34,25 @@ impl Oracle {
         for connection in store.all_connections().await? {
             let waiting = store.queue_summary(connection.id).await?.waiting;
             if waiting > 0 && !connection.is_held() {
-                self.report(7, format!("{waiting} still wait in {} after all faults have ended", connection.name));
+                let waiting_rows = self
+                    .all_deliveries()
+                    .await?
+                    .into_iter()
+                    .filter(|one| one.connection_id == connection.id && one.progress.status.is_waiting());
+                let shown = waiting_rows.map(|one| {
+                    let progress = &one.progress;
+                    let status = progress.status.as_str();
+                    format!(
+                        "{} {status} after {} attempts, due {}, at {:?}",
+                        one.id, progress.attempts, progress.due_at, one.position
+                    )
+                });
+                let shown: Vec<String> = shown.collect();
+                let name = &connection.name;
+                self.report(
+                    7,
+                    format!("{waiting} still wait in {name} at {now}, after all faults have ended: {shown:#?}"),
+                );
             }
         }
         if self.plan.clock_jumps {
@@ -74,7 +92,8 @@ impl Oracle {
         for delivery in self.all_deliveries().await? {
             let times = published.remove(&EventId::from_u128(delivery.id.as_u128())).unwrap_or(0);
             let forwarded = delivery.progress.status == Status::Forwarded;
-            let fits = if self.is_reopened(delivery.id) { !forwarded || times > 0 } else { times == usize::from(forwarded) };
+            let fits =
+                if self.is_reopened(delivery.id) { !forwarded || times > 0 } else { times == usize::from(forwarded) };
             if !fits {
                 let status = delivery.progress.status.as_str();
                 self.report(1, format!("{} is {status} and {times} times on the topic", delivery.id));
@@ -150,7 +169,10 @@ impl Oracle {
                 for (later, (other_queue, other_position)) in &placed {
                     let apart = earlier.acknowledged.is_some_and(|at| at < later.submitted);
                     if queue == other_queue && apart && position > other_position {
-                        found.push(format!("{:?} was accepted before {:?} and stands behind it", earlier.msg_id, later.msg_id));
+                        found.push(format!(
+                            "{:?} was accepted before {:?} and stands behind it",
+                            earlier.msg_id, later.msg_id
+                        ));
                     }
                 }
             }
@@ -175,12 +197,15 @@ impl Oracle {
     /// Nothing waits and no dead letter is to be acted on: for the driver, who waits for it.
     pub(crate) async fn is_drained(&self) -> bool {
         let store = self.store();
-        let (Ok(all), Ok(connections)) = (self.all_deliveries().await, store.all_connections().await) else { return false };
+        let (Ok(all), Ok(connections)) = (self.all_deliveries().await, store.all_connections().await) else {
+            return false;
+        };
         let policies: BTreeMap<_, _> = connections.iter().map(|known| (known.id, &known.spec.policy)).collect();
         all.iter().all(|delivery: &Delivery| {
             let progress = &delivery.progress;
             let acts = policies.get(&delivery.connection_id).is_some_and(|policy| {
-                postrider_core::decide::dead_letter_due_at(progress, &policy.dlq).is_some() && progress.dlq_note.is_none()
+                postrider_core::decide::dead_letter_due_at(progress, &policy.dlq).is_some()
+                    && progress.dlq_note.is_none()
             });
             !progress.status.is_waiting() && (progress.status != Status::Dlq || !acts)
         })

@@ -26,6 +26,9 @@ impl Oracle {
             Ok(None) => self.check_not_stored(outgoing).await,
             Err(error) => self.report(1, format!("{id} cannot be read: {error}")),
         }
+        if let Err(error) = self.check_depths(outgoing.connection.id).await {
+            self.report(1, format!("the counters of {} cannot be read: {error}", outgoing.connection.id));
+        }
         match self.store().counts(None).await {
             Ok(counts) if counts.is_balanced() => {}
             Ok(counts) => self.report(1, format!("the books do not balance: {counts:?}")),
@@ -49,7 +52,9 @@ impl Oracle {
         if self.plan.workers > 1 || outgoing.attempt > 1 {
             return;
         }
-        let Some(submitted) = self.ledger().requests.get(&outgoing.body).map(|request| request.submitted) else { return };
+        let Some(submitted) = self.ledger().requests.get(&outgoing.body).map(|request| request.submitted) else {
+            return;
+        };
         let waiting = match self.all_waiting(outgoing.connection.id).await {
             Ok(waiting) => waiting,
             Err(error) => return self.report(2, format!("the queue cannot be read: {error}")),

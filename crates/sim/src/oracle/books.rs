@@ -3,6 +3,7 @@
 use postrider_core::Failure;
 use postrider_core::attempt::Attempt;
 use postrider_core::delivery::{Delivery, Status};
+use postrider_core::id::QueueId;
 use postrider_core::policy::{DeliveryPolicy, DlqAction};
 use postrider_core::schedule::Schedule;
 use postrider_store::StoreError;
@@ -52,9 +53,29 @@ impl Oracle {
                 None => {}
             }
         }
+        for connection in store.all_connections().await? {
+            self.check_depths(connection.id).await?;
+        }
         for delivery in self.all_deliveries().await? {
             self.check_attempts(&delivery).await?;
             self.check_end(&delivery).await?;
+        }
+        Ok(())
+    }
+
+    /// The kept counters of a queue against what is in it.
+    pub(super) async fn check_depths(&self, queue_id: QueueId) -> Result<(), StoreError> {
+        let store = self.store();
+        let (summary, waiting) = (store.queue_summary(queue_id).await?, self.all_waiting(queue_id).await?);
+        let counts = store.counts(Some(queue_id)).await?;
+        let bytes: u64 = waiting.iter().map(|delivery| delivery.body_bytes).sum();
+        let kept = (summary.waiting, summary.waiting_bytes, summary.dead);
+        let counted = (waiting.len() as u64, bytes, counts.dlq);
+        if kept != counted {
+            self.report(
+                1,
+                format!("{queue_id} keeps count of {kept:?} waiting, their bytes and dead, and has {counted:?}"),
+            );
         }
         Ok(())
     }
