@@ -167,30 +167,31 @@ async fn z10_a_receiver_that_breaks_http() {
     let (_, result) = lab.post("chunk", "send", "once").await;
     assert_eq!(flags(&result), OK, "{result}");
 
+    let broken = received(&lab.peer).await;
+    assert_eq!(broken.iter().filter(|(url, _)| url == "/chunk").count(), 1);
+
+    // WireMock forgets what it received together with its stubs.
     lab.peer.call("POST", "/__admin/mappings/reset", &Value::Null).await;
     let fine = json!({ "request": { "urlPathPattern": "/.*" }, "response": { "status": 200 } });
     lab.peer.call("POST", "/__admin/mappings", &fine).await;
     for fault in faults {
         lab.api.wait_until_drained(fault, Duration::from_secs(30)).await;
     }
-    let log = lab.peer.call("GET", "/__admin/requests", &Value::Null).await;
-    let mut seen: Vec<(String, String)> = log["requests"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|entry| {
-            let request = &entry["request"];
-            (request["url"].as_str().unwrap().to_owned(), request["body"].as_str().unwrap().to_owned())
-        })
-        .collect();
-    // WireMock lists the newest first.
-    seen.reverse();
+    let seen = [broken, received(&lab.peer).await].concat();
     for fault in faults {
         let mut bodies: Vec<&str> =
             seen.iter().filter(|(url, _)| url == &format!("/{fault}")).map(|(_, body)| body.as_str()).collect();
         bodies.dedup();
         assert_eq!(bodies, ["first", "second"], "{fault}");
     }
-    assert_eq!(seen.iter().filter(|(url, _)| url == "/chunk").count(), 1);
     lab.server.stop().await;
+}
+
+/// The paths and bodies that reached WireMock, in order.
+async fn received(peer: &Peer) -> Vec<(String, String)> {
+    let log = peer.call("GET", "/__admin/requests", &Value::Null).await;
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    // WireMock lists the newest first.
+    let newest_first = log["requests"].as_array().unwrap().iter();
+    newest_first.rev().map(|entry| (text(&entry["request"]["url"]), text(&entry["request"]["body"]))).collect()
 }
