@@ -1,4 +1,5 @@
 //! `cargo run --release -p postrider-sim -- --seeds 1000`: runs seeds and prints how to replay one that fails.
+#![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 
