@@ -117,6 +117,8 @@ impl Network {
             attempt: outgoing.attempt,
             body: outgoing.body.clone(),
         };
+        let (connection, id, attempt) = (receipt.connection, receipt.delivery, receipt.attempt);
+        self.oracle.note(format!("{} {connection} {id} attempt {attempt} received {:?}", receipt.at, receipt.body));
         self.oracle.saw_received(receipt.connection, receipt.delivery);
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).receipts.push(receipt);
     }

@@ -69,6 +69,8 @@ struct State {
     /// In the order in which they were first received, with their connection.
     first_receipts: Vec<(ConnectionId, DeliveryId)>,
     received: BTreeSet<DeliveryId>,
+    /// What happened, in order, for people.
+    trace: Vec<String>,
 }
 
 impl Oracle {
@@ -103,6 +105,14 @@ impl Oracle {
 
     pub fn report(&self, invariant: u8, what: String) {
         self.state().violations.push(Violation { invariant, what });
+    }
+
+    pub fn note(&self, what: String) {
+        self.state().trace.push(what);
+    }
+
+    pub fn trace(&self) -> Vec<String> {
+        self.state().trace.clone()
     }
 
     fn is_reopened(&self, id: DeliveryId) -> bool {

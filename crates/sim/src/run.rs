@@ -60,6 +60,7 @@ pub fn run_tampered(plan: &Plan, defect: Option<Defect>) -> Result<Report, Strin
         runtime.block_on(async {
             let parts = parts.get_or_insert_with(|| Parts::new(plan, &oracle, defect));
             parts.clock.enter_runtime();
+            oracle.note(format!("{} life {number} begins, to end by {end:?}", parts.clock.now()));
             parts.live(plan, &oracle, number == 0, end).await;
             parts.clock.leave_runtime();
         });
@@ -104,17 +105,11 @@ fn runtime_free_checks(
 fn report(parts: &Parts, oracle: &Oracle) -> Report {
     let receipts = parts.network.receipts();
     let mut hasher = DefaultHasher::new();
-    let mut log = Vec::new();
     for receipt in &receipts {
         (receipt.at.as_millis(), receipt.delivery.as_u128(), receipt.attempt, &receipt.body).hash(&mut hasher);
-        let connection = receipt.connection;
-        log.push(format!(
-            "{} {connection} {} attempt {} {:?}",
-            receipt.at, receipt.delivery, receipt.attempt, receipt.body
-        ));
     }
     let acknowledged = oracle.ledger().acknowledged.len();
-    Report { violations: oracle.violations(), trace: hasher.finish(), receipts: receipts.len(), acknowledged, log }
+    Report { violations: oracle.violations(), trace: hasher.finish(), receipts: receipts.len(), acknowledged, log: oracle.trace() }
 }
 
 /// What lives on over crashes.

@@ -9,6 +9,7 @@ impl Oracle {
     pub(crate) fn saw_enqueued(&self, ids: &[(DeliveryId, ConnectionId)], enqueued: &[Enqueued]) {
         let mut state = self.state();
         for ((id, connection), enqueued) in ids.iter().zip(enqueued) {
+            state.trace.push(format!("{connection} {id} stored: {enqueued:?}"));
             if let Enqueued::Stored { position, .. } = enqueued {
                 state.positions.insert(*id, (*connection, *position));
             }
@@ -18,6 +19,7 @@ impl Oracle {
     /// Another worker's takeover puts in doubt what its former owner had sent.
     pub(crate) async fn saw_taken(&self, taken: &[TakenQueue]) {
         for one in taken {
+            self.note(format!("{} taken under {:?}, taken over: {}", one.lease.queue_id, one.lease.token, one.taken_over));
             let former = self.state().leases.insert(one.lease.queue_id, one.lease);
             if let Some(former) = former {
                 if former.token >= one.lease.token {
@@ -68,8 +70,11 @@ impl Oracle {
     pub(crate) fn saw_settled(&self, batch: &[Settlement], settled: Option<&[Settled]>) {
         let Some(settled) = settled else { return };
         for (settlement, settled) in batch.iter().zip(settled) {
-            let Settled::Applied { .. } = settled else { continue };
             let id = settlement.delivery_id;
+            let (progress, number) = (&settlement.progress, settlement.attempt.as_ref().map(|attempt| attempt.number));
+            let status = progress.status.as_str();
+            self.note(format!("{} {id} {status} after attempt {number:?}: {settled:?}", settlement.queue_id));
+            let Settled::Applied { .. } = settled else { continue };
             if let Guard::Lease(lease) = settlement.guard
                 && self.is_old(lease)
             {
