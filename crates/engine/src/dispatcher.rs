@@ -140,6 +140,11 @@ pub(crate) async fn take_orphans(shared: &Arc<Shared>) -> Result<(), StoreError>
 pub(crate) async fn look_for_orphans(shared: Arc<Shared>) {
     loop {
         tokio::time::sleep(LOOK_FOR_ORPHANS).await;
+        // Another worker may have stored something in a queue of ours, or an operator there may have asked for something.
+        for handle in shared.queues.all() {
+            handle.tell(ToRunner::Wake);
+            handle.tell(ToRunner::Commands);
+        }
         if let Err(error) = take_orphans(&shared).await {
             tracing::warn!(%error, "queues without an owner cannot be taken yet");
         }

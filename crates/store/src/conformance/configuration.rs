@@ -86,6 +86,27 @@ pub async fn z11_turning_order_on_lines_up_by_arrival(store: &dyn Store) {
     assert_eq!(world.line(&value).await, ids(&loaded));
 }
 
+pub async fn z21_a_dead_letter_comes_back_after_order_was_given_up(store: &dyn Store) {
+    let world = World::new(store).await;
+    let connection = world.connection("billing", true).await;
+    let stored = world.stored(&connection, 2).await;
+    let lease = world.owner(&connection, 5).await;
+    world.attempted(stored[0], lease, Status::Dlq).await;
+    let mut value = world.connection_value("billing", false);
+    value.id = connection.id;
+    value.version = 2;
+    store.replace_connection(&value, 1).await.unwrap();
+    let back = ended(world.delivery(stored[0]).await.progress, Status::Pending, at(70));
+    let settled = world.by_version(stored[0], back, Placement::Tail).await;
+    assert!(matches!(settled, Settled::Applied { position: Some(_), .. }));
+    let mut line = world.line(&value).await;
+    line.sort_unstable();
+    assert_eq!(line, stored, "it is listed");
+    let mut claimed = ids(&store.claim(lease, at(80), ALL).await.unwrap());
+    claimed.sort_unstable();
+    assert_eq!(claimed, stored, "and claimed by its due time");
+}
+
 pub async fn z18_a_connection_with_requests_is_deleted_only_by_force(store: &dyn Store) {
     let world = World::new(store).await;
     let connection = world.connection("billing", true).await;

@@ -118,10 +118,8 @@ pub(super) fn replace_connection(work: &Work, connection: &Connection, version: 
     queues::change(work, connection.id, |queue| queue.ordered = ordered);
     // Positions are given in every queue, in the order of arrival, so turning order on needs nothing more.
     if !ordered {
-        work.execute(
-            "UPDATE delivery SET by_due = 1 WHERE connection_id = ?1 AND position IS NOT NULL AND by_due = 0",
-            &[&id],
-        )?;
+        // Dead letters too: one that is retried later is claimed by its due time.
+        work.execute("UPDATE delivery SET by_due = 1 WHERE connection_id = ?1 AND by_due = 0", &[&id])?;
     }
     Ok(())
 }
