@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -14,7 +14,6 @@ use tokio::task::JoinSet;
 use crate::failure::Failure;
 use crate::lane::Lane;
 use crate::messages;
-
 use crate::peer::Peer;
 
 /// Callers of a closed loop: each sends its next request when the last one was answered.
@@ -152,20 +151,17 @@ pub struct Rate {
 /// Sends at the rate and returns when each message was sent, by its number.
 ///
 /// A message whose caller was still busy counts from the time at which it ought to have gone, so that a stall shows in full.
-pub async fn open_loop(lane: &Lane, rate: Rate, stop: Arc<AtomicBool>) -> Result<Vec<Option<Instant>>, Failure> {
+pub async fn open_loop(lane: &Lane, rate: Rate) -> Result<Vec<Option<Instant>>, Failure> {
     const TURNS: u64 = 64;
     lane.on(async move {
         let began_at = Instant::now() + Duration::from_millis(100);
         let mut callers = JoinSet::new();
         for turn in 0..TURNS {
-            let (rate, stop) = (rate.clone(), stop.clone());
+            let rate = rate.clone();
             callers.spawn(async move {
                 let mut peer = Peer::connect(rate.address).await?;
                 let mut sent = Vec::new();
                 for number in (turn..rate.messages).step_by(TURNS as usize) {
-                    if stop.load(Ordering::Relaxed) {
-                        break;
-                    }
                     let due_at = began_at + Duration::from_nanos(number * 1_000_000_000 / rate.per_second);
                     let sent_at = if Instant::now() > due_at {
                         due_at

@@ -74,10 +74,11 @@ fn measure(args: &Args) -> Result<Report, Failure> {
         let mut bench = Bench::new(args.quick, binary, scratch).await?;
         let mut gathered = Gathered::default();
         // An interrupt ends the wait here; dropping what is under way kills the server.
-        let interrupted = tokio::signal::ctrl_c();
+        let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
         tokio::select! {
             biased;
-            _ = interrupted => return Err(Failure::new("interrupted")),
+            _ = tokio::signal::ctrl_c() => return Err(Failure::new("interrupted")),
+            _ = terminated.recv() => return Err(Failure::new("terminated")),
             done = all(args, &mut bench, &mut gathered) => done?,
         }
         Ok(gathered.report(args.quick, bench.cores))

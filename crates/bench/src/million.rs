@@ -55,7 +55,7 @@ pub async fn prepare(bench: &mut Bench) -> Result<(), Failure> {
     Ok(())
 }
 
-/// An unordered connection whose attempts come again later, as those to webhook endpoints do.
+/// The keys of an unordered connection with a socket for each attempt at once.
 pub fn unordered() -> Value {
     json!({"ordered": false, "concurrency": 16, "pool_size": 16})
 }

@@ -1,7 +1,7 @@
 //! The release binary as a child process, and its public interface. It must not know what is measured.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use crate::peer::{KEY, Peer};
 
 const START_AT_MOST: Duration = Duration::from_secs(60);
+const GONE_AT_MOST: Duration = Duration::from_secs(5);
 const STOP_AT_MOST: Duration = Duration::from_secs(30);
 
 pub struct Server {
@@ -160,6 +161,17 @@ impl Server {
     }
 }
 
+impl Drop for Server {
+    /// Kills the process and sees it gone, so that it takes nothing from what is measured next.
+    fn drop(&mut self) {
+        let _ = self.child.start_kill();
+        let asked_at = Instant::now();
+        while matches!(self.child.try_wait(), Ok(None)) && asked_at.elapsed() < GONE_AT_MOST {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
 pub const BATCH_TYPE: &str = "application/x-ndjson";
 
 /// A path of the API below one connection of the default project.
@@ -198,7 +210,7 @@ fn text(answer: &Bytes) -> Value {
 }
 
 /// A data directory on the disk that holds the build, removed when it is dropped; the usual place for such may be memory, which has no fsync.
-pub fn data_directory(scratch: &PathBuf) -> Result<tempfile::TempDir, Failure> {
+pub fn data_directory(scratch: &Path) -> Result<tempfile::TempDir, Failure> {
     std::fs::create_dir_all(scratch)?;
     Ok(tempfile::Builder::new().prefix("data-").tempdir_in(scratch)?)
 }

@@ -16,7 +16,7 @@ const CONNECTIONS: usize = 16;
 pub async fn measure(bench: &mut Bench) -> Result<Measured, Failure> {
     let parts = bench.parts().await?;
     bench.progress.step("accept_only");
-    let Stage { server, data: _data } = stage(bench).await?;
+    let Stage { data: _data, server } = stage(bench).await?;
     let paths = publish_paths(&names("bench", CONNECTIONS));
     let plan = |at_most| Plan::publish(server.address, paths.clone(), Until { messages: u64::MAX, at_most });
     let book = bench.receiver.open_book(0);

@@ -20,7 +20,7 @@ const CALLERS: usize = 4;
 pub async fn measure(bench: &mut Bench) -> Result<Measured, Failure> {
     let parts = bench.parts().await?;
     bench.progress.step("batch_publish");
-    let Stage { server, data: _data } = accept_only::stage(bench).await?;
+    let Stage { data: _data, server } = accept_only::stage(bench).await?;
     let connections = names("bench", 16);
     if !server.takes_batches(&connections[0]).await? {
         return Ok(Measured::NotMeasured("this server takes no batches".to_owned()));

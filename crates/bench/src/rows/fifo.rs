@@ -21,7 +21,7 @@ pub async fn measure(bench: &mut Bench) -> Result<Measured, Failure> {
     let bare = sequential(bench, bench.seconds(3, 1)).await?;
     let messages = bench.number(60_000, 15_000);
     bench.progress.step("fifo: loading");
-    let Stage { server, data: _data } = bench.stage().await?;
+    let Stage { data: _data, server } = bench.stage().await?;
     server.create_connection(CONNECTION, &bench.receiver.origin(), json!({"ordered": true})).await?;
     server.pause(CONNECTION).await?;
     million::fill(bench, &server, CONNECTION, messages).await?;

@@ -15,7 +15,7 @@ const SETTLE: Duration = Duration::from_secs(3);
 
 pub async fn measure(bench: &mut Bench) -> Result<Measured, Failure> {
     let connections = bench.number(10_000, 1_000);
-    let Stage { server, data: _data } = with_connections(bench, connections).await?;
+    let Stage { data: _data, server } = with_connections(bench, connections).await?;
     bench.progress.step("idle");
     tokio::time::sleep(SETTLE).await;
     let (began_at, before) = (Instant::now(), process::cpu_of_threads(server.pid)?);

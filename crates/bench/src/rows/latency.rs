@@ -1,8 +1,5 @@
 //! Latency at 1,000 messages a second, from the caller's request to the receiver, against a direct call at the same rate.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use bytes::Bytes;
 
 use super::end_to_end::{self, CONNECTIONS};
@@ -58,7 +55,7 @@ pub async fn percentiles(bench: &Bench, rate: Rate) -> Result<(f64, f64), Failur
     let messages = usize::try_from(rate.messages).unwrap_or(usize::MAX);
     let skipped = usize::try_from(rate.per_second).unwrap_or(0).min(messages / 4);
     let book = bench.receiver.open_book(messages);
-    let sent = open_loop(&bench.generator, rate, Arc::new(AtomicBool::new(false))).await?;
+    let sent = open_loop(&bench.generator, rate).await?;
     crate::full_load::received(bench, &book, sent.len() as u64).await?;
     let mut waits = Vec::with_capacity(messages);
     for (number, sent_at) in sent.iter().enumerate().skip(skipped) {

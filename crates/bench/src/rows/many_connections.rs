@@ -31,11 +31,11 @@ pub async fn measure(bench: &mut Bench) -> Result<Measured, Failure> {
     let until = Until { messages: connections * DUE, at_most: Duration::from_secs(300) };
     bench.progress.step("many_connections: 16");
     let few = {
-        let Stage { server, data: _data } = end_to_end::stage(bench).await?;
+        let Stage { data: _data, server } = end_to_end::stage(bench).await?;
         let paths = publish_paths(&names("bench", end_to_end::CONNECTIONS));
         full_load::run(bench, &server, paths, until).await?
     };
-    let Stage { server, data: _data } = with_connections(bench, connections).await?;
+    let Stage { data: _data, server } = with_connections(bench, connections).await?;
     bench.progress.step(format!("many_connections: {connections}"));
     let paths = publish_paths(&names("many", usize::try_from(connections).unwrap_or(0)));
     let many = full_load::run(bench, &server, paths, until).await?;

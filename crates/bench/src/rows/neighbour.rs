@@ -21,7 +21,7 @@ const PER_SECOND: u64 = 200;
 
 pub async fn measure(bench: &mut Bench) -> Result<Measured, Failure> {
     let waiting = bench.number(1_000_000, 100_000);
-    let Stage { server, data: _data } = bench.stage().await?;
+    let Stage { data: _data, server } = bench.stage().await?;
     let hanging = Receiver::start("hanging receiver", http::StatusCode::OK, "").await?;
     hanging.hang(true);
     server.create_connection("healthy", &bench.receiver.origin(), json!({"ordered": false})).await?;
