@@ -28,13 +28,14 @@ struct Runs {
 /// A part's title, its unit, whether it counts into the ceiling, and its value.
 type PartColumn = (&'static str, &'static str, bool, fn(&Parts) -> f64);
 
-const PARTS: [PartColumn; 8] = [
+const PARTS: [PartColumn; 9] = [
     ("load generator", "µs", true, |parts| parts.load_generator_us),
     ("HTTP server, bare hyper", "µs", true, |parts| parts.http_server_us),
     ("store, life cycle with fsync, 256 a transaction", "µs", true, |parts| parts.store_us),
     ("HTTP client, hyper with a pool", "µs", true, |parts| parts.http_client_us),
     ("receiver", "µs", true, |parts| parts.receiver_us),
     ("our own HTTP sender", "µs", false, |parts| parts.our_sender_us),
+    ("bare SQL in place of the store", "µs", false, |parts| parts.bare_sqlite_us),
     ("store, life cycles", "a second", false, |parts| parts.store_per_second),
     ("store, inserts", "a second", false, |parts| parts.inserts_per_second),
 ];
@@ -92,6 +93,7 @@ impl Gathered {
             runs: self.runs_max.max(self.parts.len()),
             parts,
             ceiling: Spread::of(self.parts.iter().map(|parts| parts.ceiling(cores)).collect()),
+            bare_ceiling: Spread::of(self.parts.iter().map(|parts| parts.bare_ceiling(cores)).collect()),
             lines: self.rows.iter().flat_map(lines).collect(),
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! Ceiling = cores / sum of the CPU seconds of the five parts. It must not know what the server makes of it.
 
+mod bare_sqlite;
 mod client;
 mod http;
 mod store;
@@ -23,6 +24,8 @@ pub struct Parts {
     pub receiver_us: f64,
     /// Our own sender in place of the bare client; beside the ceiling, not in it.
     pub our_sender_us: f64,
+    /// The life cycle in bare SQL, without our store; beside the ceiling, not in it.
+    pub bare_sqlite_us: f64,
     /// Whole life cycles a second of the store.
     pub store_per_second: f64,
     /// Batched inserts a second of the store, what accepting is measured against.
@@ -39,6 +42,11 @@ impl Parts {
         cores as f64 * 1e6 / self.sum_us()
     }
 
+    /// The same with bare SQL in place of our store, so that a slow store cannot hide by lowering the ceiling.
+    pub fn bare_ceiling(&self, cores: usize) -> f64 {
+        cores as f64 * 1e6 / (self.sum_us() - self.store_us + self.bare_sqlite_us)
+    }
+
     pub async fn measure(bench: &mut Bench) -> Result<Parts, Failure> {
         let http = http::measure(bench).await?;
         let client = client::measure(bench).await?;
@@ -50,6 +58,7 @@ impl Parts {
             http_client_us: client.pooled_us,
             receiver_us: client.receiver_us,
             our_sender_us: client.our_sender_us,
+            bare_sqlite_us: store.bare_us,
             store_per_second: store.life_cycles_per_second,
             inserts_per_second: store.inserts_per_second,
         })

@@ -24,6 +24,8 @@ const BATCH: u64 = 256;
 
 pub struct StoreParts {
     pub life_cycle_us: f64,
+    /// The same in bare SQL.
+    pub bare_us: f64,
     pub life_cycles_per_second: f64,
     pub inserts_per_second: f64,
 }
@@ -42,13 +44,20 @@ pub async fn measure(bench: &mut Bench) -> Result<StoreParts, Failure> {
         rig.close().await?;
         (spent.as_secs_f64() * 1e6 / messages as f64, messages as f64 / took.as_secs_f64())
     };
+    bench.progress.step("parts: bare SQLite");
+    let bare_us = super::bare_sqlite::life_cycle_us(data_directory(&bench.scratch)?.path(), at_most)?;
     bench.progress.step("parts: store, inserts");
     let data = data_directory(&bench.scratch)?;
     let mut rig = Rig::open(data.path(), &origin).await?;
     rig.run(Duration::from_millis(200), false).await?;
     let (messages, took) = rig.run(at_most, false).await?;
     rig.close().await?;
-    Ok(StoreParts { life_cycle_us, life_cycles_per_second, inserts_per_second: messages as f64 / took.as_secs_f64() })
+    Ok(StoreParts {
+        life_cycle_us,
+        bare_us,
+        life_cycles_per_second,
+        inserts_per_second: messages as f64 / took.as_secs_f64(),
+    })
 }
 
 /// A store with one unordered queue, leased to us.

@@ -1,7 +1,7 @@
 //! The report as the document that stands in the repository. It must not know how anything was measured.
 
 use super::Report;
-use super::table::{bounds, plain, range};
+use super::table::{QUICK, bounds, plain, range};
 use crate::figure::{count, show};
 
 pub fn document(report: &Report) -> String {
@@ -12,7 +12,7 @@ pub fn document(report: &Report) -> String {
          and ratios carry over to other machines; absolute figures do not.\n\n",
     );
     if report.quick {
-        out.push_str("**Taken with `--quick`: less of everything, not for the record.**\n\n");
+        out.push_str(&format!("**{QUICK}**\n\n"));
     }
     let machine = &report.machine;
     out.push_str(&format!(
@@ -59,6 +59,12 @@ fn ceiling(report: &Report, out: &mut String) {
             part.unit,
             plain(part.value.min),
             plain(part.value.max)
+        ));
+    }
+    if let Some(bare) = &report.bare_ceiling {
+        out.push_str(&format!(
+            "\nWith bare SQL in place of our own store the ceiling would be {} messages a second.\n",
+            count(bare.median)
         ));
     }
     out.push('\n');

@@ -22,6 +22,8 @@ pub struct Report {
     pub parts: Vec<PartLine>,
     /// Messages a second.
     pub ceiling: Option<Spread>,
+    /// The same with bare SQL in place of our store.
+    pub bare_ceiling: Option<Spread>,
     pub lines: Vec<Line>,
 }
 

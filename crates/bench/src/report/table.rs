@@ -3,8 +3,16 @@
 use super::Report;
 use crate::figure::{Good, Spread, Unit, count, show};
 
+/// What the titles of the rows do not say about a short run.
+pub const QUICK: &str = "Taken with --quick: 100,000 messages where a row says 1,000,000, 1,000 connections where it says 10,000, shorter spans. \
+Bounds are shown and prove nothing.";
+
 pub fn table(report: &Report) -> String {
     let mut out = String::new();
+    if report.quick {
+        out.push_str(QUICK);
+        out.push_str("\n\n");
+    }
     parts(report, &mut out);
     let header = ["row", "what", "measured", "spread", "must", "goal", "reached"].map(str::to_owned);
     let mut rows = vec![header.to_vec()];
@@ -50,10 +58,13 @@ fn parts(report: &Report, out: &mut String) {
     out.push_str(&aligned(&rows));
     if let Some(ceiling) = &report.ceiling {
         out.push_str(&format!(
-            "ceiling: {} messages a second ({} cores / sum of the parts)\n\n",
+            "ceiling: {} messages a second ({} cores / sum of the parts)\n",
             count(ceiling.median),
             report.machine.cores
         ));
+    }
+    if let Some(bare) = &report.bare_ceiling {
+        out.push_str(&format!("with bare SQL in place of the store: {} messages a second\n\n", count(bare.median)));
     }
 }
 

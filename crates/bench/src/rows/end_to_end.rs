@@ -25,6 +25,10 @@ pub async fn measure(bench: &mut Bench) -> Result<Measured, Failure> {
         details: vec![
             detail("messages a second", whole.per_second()),
             detail("ceiling a second", ceiling),
+            detail(
+                "share of the ceiling with bare SQL, %",
+                100.0 * whole.per_second() / parts.bare_ceiling(bench.cores),
+            ),
             detail("accepted a second", whole.loaded.per_second()),
             detail("server CPU µs a message", whole.server_us()),
             detail("load generator CPU µs a message", whole.loaded.cpu_us()),
