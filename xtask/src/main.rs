@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods, reason = "times real builds and real processes, which no simulation runs")]
 
+mod bench;
 mod check;
 mod install;
 mod peers;
@@ -23,6 +24,7 @@ cargo xtask COMMAND
   test [ARGS…]     every test, with the peer lab; ARGS go to `cargo test` in place of --workspace
   tidy             only the rules of the house: sizes, arrows between crates, names, words
   peers            installs the peer lab and prints where it is
+  bench [ARGS…]    measures the release binary: [ROW…] [--runs N] [--json FILE] [--quick] [--docs]
 
 check and test install what they need.";
 
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
         Some(("test", rest)) => test::run(rest),
         Some(("tidy", [])) => tidy::run(),
         Some(("peers", [])) => peers::run(),
+        Some(("bench", rest)) => bench::run(rest),
         Some(("help" | "--help" | "-h", _)) => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;
