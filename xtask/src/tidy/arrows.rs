@@ -13,6 +13,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("postrider-web", &["postrider-core", "postrider-store", "postrider-wire", "postrider-engine"]),
     ("postrider-sim", &["postrider-core", "postrider-store", "postrider-wire", "postrider-engine"]),
     ("postrider", &["postrider-core", "postrider-store", "postrider-wire", "postrider-engine", "postrider-web"]),
+    // For tests and fuzzing only: nothing may depend on it.
+    ("postrider-properties", &["postrider-core", "postrider-store", "postrider-web"]),
     ("xtask", &[]),
 ];
 
