@@ -1,4 +1,4 @@
-//! A direct call, attempt by attempt: which answers are retried, after which wait, and what `Retry-After` does to it (Z01 to Z04, R08).
+//! Scripts of attempts, and a direct call made of one, attempt by attempt: which answers are retried, after which wait, and what `Retry-After` does to it (Z01 to Z04, R08).
 
 use postrider_core::call::{CallStep, next_step};
 use postrider_core::policy::DeliveryPolicy;
@@ -12,7 +12,7 @@ use crate::model::waits::{Rounds, Rungs};
 use crate::settings::is_near;
 
 /// 2026-03-12T12:05:34Z
-const NOW_MS: i64 = 1_773_317_134_000;
+pub(crate) const NOW_MS: i64 = 1_773_317_134_000;
 /// `WEBHOOK_RETRY_AFTER_MAX_SECONDS`.
 const CLAMP_S: f64 = 21_600.0;
 
@@ -42,7 +42,9 @@ pub fn holds(data: &[u8]) {
         let (status, asked) = line.split_once(' ').map_or((line, None), |(status, asked)| (status, Some(asked)));
         Turn { status: status.parse().ok(), retry_after: asked.map(str::to_owned), roll }
     });
-    check(&waits, &turns.collect::<Vec<_>>());
+    let turns: Vec<Turn> = turns.collect();
+    check(&waits, &turns);
+    crate::delivery::check(&waits, &turns);
 }
 
 fn read_waits(line: &str) -> Option<(Waits, f64)> {
@@ -98,18 +100,23 @@ fn expected_s(waits: &Waits, attempts: u32, waited_s: f64, turn: &Turn) -> Optio
     if turn.status.is_some_and(|status| status != 429) {
         return None;
     }
-    let asked_s = turn.retry_after.as_deref().filter(|_| turn.status == Some(429)).and_then(asked_s);
     match waits {
         Waits::Rounds(rounds) => {
             let own_s = rounds.wait_s(attempts, waited_s)?;
+            let asked_s = turn.retry_after.as_deref().filter(|_| turn.status == Some(429)).and_then(asked_s);
             let Some(asked_s) = asked_s else { return Some(own_s) };
             (asked_s <= rounds.total_s - waited_s + 0.0005).then_some(asked_s)
         }
-        Waits::Ladder(rungs) => {
-            let own_s = rungs.wait_s(attempts, turn.roll)?;
-            Some(asked_s.map_or(own_s, |asked_s| own_s.max(asked_s.min(CLAMP_S))))
-        }
+        Waits::Ladder(rungs) => on_the_ladder_s(rungs, attempts, turn, &[429]),
     }
+}
+
+/// `Retry-After` makes a ladder's wait only ever later, and no longer than the clamp.
+pub(crate) fn on_the_ladder_s(rungs: &Rungs, attempts: u32, turn: &Turn, honoured_on: &[u16]) -> Option<f64> {
+    let own_s = rungs.wait_s(attempts, turn.roll)?;
+    let is_honoured = turn.status.is_some_and(|status| honoured_on.contains(&status));
+    let asked_s = turn.retry_after.as_deref().filter(|_| is_honoured).and_then(asked_s);
+    Some(asked_s.map_or(own_s, |asked_s| own_s.max(asked_s.min(CLAMP_S))))
 }
 
 fn asked_s(header: &str) -> Option<f64> {
@@ -119,7 +126,7 @@ fn asked_s(header: &str) -> Option<f64> {
     }
 }
 
-fn policy(waits: &Waits) -> Option<DeliveryPolicy> {
+pub(crate) fn policy(waits: &Waits) -> Option<DeliveryPolicy> {
     match waits {
         Waits::Rounds(r) => {
             let backoff = Backoff::new(r.max_retries, r.first_s, r.multiplier, r.total_s).ok()?;
@@ -139,7 +146,7 @@ fn policy(waits: &Waits) -> Option<DeliveryPolicy> {
 }
 
 /// `None` when no sender could have handed such an answer over.
-fn reply(turn: &Turn) -> Option<Reply> {
+pub(crate) fn reply(turn: &Turn) -> Option<Reply> {
     let Some(status) = turn.status else { return Some(Reply::unanswered(NoAnswerKind::Unreachable, "refused")) };
     let mut answer = Answer { status, ..Answer::default() };
     if let Some(asked) = &turn.retry_after {

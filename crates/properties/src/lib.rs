@@ -7,6 +7,7 @@
 
 pub mod call;
 pub mod cursor;
+pub mod delivery;
 pub mod headers;
 pub mod host;
 pub mod id;

@@ -1,6 +1,7 @@
-//! Whole calls with settings, answers and `Retry-After` values that nobody chose, against the model of the waits.
+//! Whole calls and deliveries with settings, answers and `Retry-After` values that nobody chose, against the model of the waits.
 
 use postrider_properties::call::{Turn, Waits, check};
+use postrider_properties::delivery;
 use postrider_properties::model::waits::{Rounds, Rungs};
 use proptest::prelude::*;
 
@@ -36,7 +37,7 @@ fn any_retry_after() -> impl Strategy<Value = String> {
 }
 
 fn any_turn() -> impl Strategy<Value = Turn> {
-    let status = prop_oneof![5 => Just(Some(429)), 3 => Just(None), 1 => prop::sample::select(vec![Some(200), Some(500), Some(503)])];
+    let status = prop_oneof![5 => Just(Some(429)), 3 => Just(None), 1 => prop::sample::select(vec![Some(204), Some(302), Some(404), Some(408), Some(500), Some(503)])];
     (status, prop::option::of(any_retry_after()), 0.0..1.0f64).prop_map(|(status, retry_after, roll)| Turn {
         status,
         retry_after,
@@ -57,5 +58,21 @@ proptest! {
     #[test]
     fn r08_calls_on_a_ladder_wait_as_the_seed_says(waits in any_ladder(), turns in prop::collection::vec(any_turn(), 1..25)) {
         check(&waits, &turns);
+    }
+
+    // proves: Z03, Z15, Z16
+    #[test]
+    fn z15_deliveries_in_rounds_wait_as_the_seed_says(
+        waits in any_rounds(), turns in prop::collection::vec(any_turn(), 1..45),
+    ) {
+        delivery::check(&waits, &turns);
+    }
+
+    // proves: R02, R03, R07, R08
+    #[test]
+    fn r03_deliveries_on_a_ladder_wait_as_the_seed_says(
+        waits in any_ladder(), turns in prop::collection::vec(any_turn(), 1..25),
+    ) {
+        delivery::check(&waits, &turns);
     }
 }
