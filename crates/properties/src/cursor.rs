@@ -10,15 +10,19 @@ use postrider_core::delivery::{Origin, Progress};
 use postrider_core::id::{BodyId, Cid, ConnectionId, DeliveryId, ProjectId};
 use postrider_core::message::RequestHead;
 use postrider_store::{
-    DeliveryFilter, MemoryStore, NewBody, NewDelivery, Page, PageRequest, Project, Store, StoreError, StoreRead,
+    DeliveryFilter, MemoryStore, NewBody, NewDelivery, Page, PageRequest, Project, SqliteOptions, SqliteStore, Store,
+    StoreError,
 };
 use postrider_web::Query;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 const PROJECT: ProjectId = ProjectId::from_u128(1);
 const QUEUE: ConnectionId = ConnectionId::from_u128(1);
 const NOW: Timestamp = Timestamp::from_millis(1_773_317_134_730);
-const DELIVERIES: usize = 5;
+const DELIVERIES: u128 = 5;
+
+/// Names that an operator may give, as awkward as they can be.
+const NAMES: [&str; 5] = ["\"\\%_?'", "a", "a b", "ｂ", "𝕏"];
 
 /// The input is a cursor, and names of connections on the lines after it.
 pub fn holds(data: &[u8]) {
@@ -28,39 +32,48 @@ pub fn holds(data: &[u8]) {
     let mut names: Vec<&str> = lines.filter(|name| check_name(name).is_ok()).take(8).collect();
     names.sort_unstable();
     names.dedup();
-    let store = connections(&names);
-    let list = |page| now(store.connections(PROJECT, page));
-    any_cursor_is_taken_or_refused(&cursor, names.len(), list);
-    let walked = walk(list);
-    assert!(walked.iter().map(|connection| connection.name.as_str()).eq(names), "each once and by name");
-
-    let store = deliveries();
-    let filter = DeliveryFilter::default();
-    let list = |page| now(store.deliveries(&filter, page));
-    any_cursor_is_taken_or_refused(&cursor, DELIVERIES, list);
-    let queue = |page| now(store.queue(QUEUE, page));
-    any_cursor_is_taken_or_refused(&cursor, DELIVERIES, queue);
-    static ONCE: OnceLock<()> = OnceLock::new();
-    ONCE.get_or_init(|| {
-        assert!(
-            walk(list).iter().rev().map(|delivery| delivery.id).eq((1..=DELIVERIES as u128).map(DeliveryId::from_u128))
-        );
-        assert!(walk(queue).iter().map(|delivery| delivery.id).eq((1..=DELIVERIES as u128).map(DeliveryId::from_u128)));
-    });
+    let store = MemoryStore::default();
+    fill(&store, &names, 0);
+    any_cursor_is_taken_or_refused(&store, &cursor);
+    walks_every_list(&store, &names, 0);
+    any_cursor_is_taken_or_refused(in_memory(), &cursor);
+    any_cursor_is_taken_or_refused(embedded(), &cursor);
 }
 
-fn any_cursor_is_taken_or_refused<T>(
-    cursor: &str,
-    rows: usize,
-    list: impl Fn(PageRequest) -> Result<Page<T>, StoreError>,
-) {
-    match list(PageRequest { limit: 2, cursor: Some(cursor.to_owned()) }) {
+fn any_cursor_is_taken_or_refused(store: &dyn Store, cursor: &str) {
+    let page = || PageRequest { limit: 2, cursor: Some(cursor.to_owned()) };
+    is_taken_or_refused(cursor, now(store.connections(PROJECT, page())));
+    is_taken_or_refused(cursor, now(store.deliveries(&DeliveryFilter::default(), page())));
+    is_taken_or_refused(cursor, now(store.topics(PROJECT, page())));
+    match now(store.queue(QUEUE, page())) {
+        // The queue of a connection that nobody named.
+        Err(StoreError::NotFound { .. }) => {}
+        found => is_taken_or_refused(cursor, found),
+    }
+}
+
+fn is_taken_or_refused<T>(cursor: &str, found: Result<Page<T>, StoreError>) {
+    match found {
         Ok(page) => {
-            assert!(page.items.len() <= rows.min(2));
+            assert!(page.items.len() <= 2);
             assert!(page.next_cursor.is_none() || page.items.len() == 2, "more follow a full page only");
         }
         Err(StoreError::NotFound { what: "page" | "cursor" }) => {}
         Err(error) => panic!("{cursor:?}: {error}"),
+    }
+}
+
+fn walks_every_list(store: &dyn Store, names: &[&str], deliveries: u128) {
+    let walked = walk(|page| now(store.connections(PROJECT, page)));
+    assert!(
+        walked.iter().map(|connection| connection.name.as_str()).eq(names.iter().copied()),
+        "each once and by name"
+    );
+    let walked = walk(|page| now(store.deliveries(&DeliveryFilter::default(), page)));
+    assert!(walked.iter().rev().map(|delivery| delivery.id.as_u128()).eq(1..=deliveries), "newest first");
+    if !names.is_empty() {
+        let walked = walk(|page| now(store.queue(QUEUE, page)));
+        assert!(walked.iter().map(|delivery| delivery.id.as_u128()).eq(1..=deliveries), "head first");
     }
 }
 
@@ -79,58 +92,67 @@ fn walk<T>(list: impl Fn(PageRequest) -> Result<Page<T>, StoreError>) -> Vec<T> 
     }
 }
 
-fn connections(names: &[&str]) -> MemoryStore {
-    let store = MemoryStore::default();
-    let project = Project { id: PROJECT, name: "default".to_owned(), created_at: NOW };
-    now(store.create_project(project)).expect("the project is new");
-    for (number, name) in (1..).zip(names) {
-        let written = Map::from_iter(
-            [("host", json!("https://api.example.org")), ("url_path", json!("/")), ("use_queue", Value::Bool(true))]
-                .map(|(key, value)| (key.to_owned(), value)),
-        );
-        let connection = Connection {
-            id: ConnectionId::from_u128(number),
-            project_id: PROJECT,
-            name: (*name).to_owned(),
-            spec: ConnectionSpec::parse(ConnectionKind::Rest, &written).expect("the settings are whole"),
-            written,
-            paused: false,
-            version: 1,
-            created_at: NOW,
-            updated_at: NOW,
-        };
-        now(store.create_connection(&connection)).expect("the name is new");
-    }
+/// One of each store, made and walked once: reading does not change it.
+fn in_memory() -> &'static dyn Store {
+    static STORE: OnceLock<MemoryStore> = OnceLock::new();
+    STORE.get_or_init(|| filled(MemoryStore::default()))
+}
+
+fn embedded() -> &'static dyn Store {
+    static STORE: OnceLock<SqliteStore> = OnceLock::new();
+    STORE
+        .get_or_init(|| filled(SqliteStore::open_inline(None, SqliteOptions::default()).expect("memory needs no file")))
+}
+
+fn filled<S: Store>(store: S) -> S {
+    fill(&store, &NAMES, DELIVERIES);
+    walks_every_list(&store, &NAMES, DELIVERIES);
     store
 }
 
-/// One store with a few deliveries, made once: reading does not change it.
-fn deliveries() -> &'static MemoryStore {
-    static STORE: OnceLock<MemoryStore> = OnceLock::new();
-    STORE.get_or_init(|| {
-        let store = connections(&["billing"]);
-        let batch = (1..=DELIVERIES as u128).map(|number| NewDelivery {
-            id: DeliveryId::from_u128(number),
-            project_id: PROJECT,
-            connection_id: QUEUE,
-            cid: Cid::new(NOW, 7),
-            origin: Origin::Publish,
-            created_at: NOW,
-            head: RequestHead::default(),
-            body: NewBody { id: BodyId::from_u128(number), bytes: Bytes::from_static(b"{}") },
-            event: None,
-            ladder: None,
-            progress: Progress::accepted(NOW),
-            ordered: true,
-            claimed_under: None,
-            idempotency: None,
-        });
-        now(store.enqueue(batch.collect())).expect("there is room");
-        store
-    })
+/// A project with connections of these names, and deliveries waiting in the queue of the first.
+fn fill(store: &dyn Store, names: &[&str], deliveries: u128) {
+    let project = Project { id: PROJECT, name: "default".to_owned(), created_at: NOW };
+    now(store.create_project(project)).expect("the project is new");
+    for (number, name) in (1..).zip(names) {
+        now(store.create_connection(&connection(number, name))).expect("the name is new");
+    }
+    let batch = (1..=deliveries).map(|number| NewDelivery {
+        id: DeliveryId::from_u128(number),
+        project_id: PROJECT,
+        connection_id: QUEUE,
+        cid: Cid::new(NOW, 7),
+        origin: Origin::Publish,
+        created_at: NOW,
+        head: RequestHead::default(),
+        body: NewBody { id: BodyId::from_u128(number), bytes: Bytes::from_static(b"{}") },
+        event: None,
+        ladder: None,
+        progress: Progress::accepted(NOW),
+        ordered: true,
+        claimed_under: None,
+        idempotency: None,
+    });
+    now(store.enqueue(batch.collect())).expect("there is room");
 }
 
-/// The store in memory never waits.
+fn connection(number: u128, name: &str) -> Connection {
+    let keys = [("host", json!("https://api.example.org")), ("url_path", json!("/")), ("use_queue", json!(true))];
+    let written = Map::from_iter(keys.map(|(key, value)| (key.to_owned(), value)));
+    Connection {
+        id: ConnectionId::from_u128(number),
+        project_id: PROJECT,
+        name: name.to_owned(),
+        spec: ConnectionSpec::parse(ConnectionKind::Rest, &written).expect("the settings are whole"),
+        written,
+        paused: false,
+        version: 1,
+        created_at: NOW,
+        updated_at: NOW,
+    }
+}
+
+/// Neither store waits: one is in memory, the other works on the calling thread.
 fn now<T>(future: impl Future<Output = T>) -> T {
-    future.now_or_never().expect("the store in memory never waits")
+    future.now_or_never().expect("it never waits")
 }
