@@ -13,6 +13,9 @@ const ADVISORIES_LIMIT: Duration = Duration::from_secs(60);
 pub fn run() -> Result<(), String> {
     let mut steps = Steps::default();
     steps.step("formatting", || done(cargo().args(["fmt", "--all", "--check"])));
+    steps.step("formatting of fuzz targets", || {
+        done(cargo().args(["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check", "--package", "postrider-fuzz"]))
+    });
     steps.step("tidy", || tidy::run().map(|()| Outcome::Done));
     steps.step("clippy", || {
         let mut clippy = cargo();

@@ -9,6 +9,7 @@ use crate::{process, workspace};
 
 /// Pinned, so that two machines judge by the same rules. Built once for each machine, into cargo's own folder.
 const CARGO_DENY_VERSION: &str = "0.20.2";
+const CARGO_FUZZ_VERSION: &str = "0.13.2";
 
 /// Debian packages, unless `present` says that they are not needed. An error says what to install by hand.
 pub fn debian(packages: &[&str], present: impl Fn() -> bool) -> Result<(), String> {
@@ -54,15 +55,26 @@ pub fn npm() -> Result<(), String> {
 
 /// cargo-deny: any version that is there will do, otherwise the pinned one is built (about two minutes on two cores).
 pub fn cargo_deny() -> Result<(), String> {
-    let present = || process::succeeds_within(workspace::cargo().args(["deny", "--version"]), Duration::from_secs(30));
+    cargo_tool("deny", CARGO_DENY_VERSION)
+}
+
+/// cargo-fuzz, and the C++ compiler that libFuzzer is built with.
+pub fn cargo_fuzz() -> Result<(), String> {
+    debian(&["g++"], || process::find("c++").is_some())?;
+    cargo_tool("fuzz", CARGO_FUZZ_VERSION)
+}
+
+fn cargo_tool(verb: &str, version: &str) -> Result<(), String> {
+    let present = || process::succeeds_within(workspace::cargo().args([verb, "--version"]), Duration::from_secs(30));
     if present() {
         return Ok(());
     }
-    eprintln!("    cargo-deny is not installed; building it once, for this machine");
+    let name = format!("cargo-{verb}");
+    eprintln!("    {name} is not installed; building it once, for this machine");
     let mut install = workspace::cargo();
-    install.args(["install", "--locked", "--quiet", "cargo-deny", "--version", CARGO_DENY_VERSION]);
+    install.args(["install", "--locked", "--quiet", &name, "--version", version]);
     // The debug profile is ample for a tool that reads manifests, and builds in a fraction of the time.
     install.arg("--debug");
     process::run(&mut install)?;
-    if present() { Ok(()) } else { Err("cargo-deny is installed but does not run".to_owned()) }
+    if present() { Ok(()) } else { Err(format!("{name} is installed but does not run")) }
 }

@@ -4,7 +4,9 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods, reason = "times real builds and real processes, which no simulation runs")]
 
+mod bench;
 mod check;
+mod fuzz;
 mod install;
 mod peers;
 mod process;
@@ -21,18 +23,23 @@ cargo xtask COMMAND
 
   check            formatting, clippy, tidy, documentation, licences and sources of dependencies
   test [ARGS…]     every test, with the peer lab; ARGS go to `cargo test` in place of --workspace
+  fuzz [TARGET…] [--seconds N]
+                   every parser against what nobody thought of, 60 s each; needs a C++ compiler
   tidy             only the rules of the house: sizes, arrows between crates, names, words
   peers            installs the peer lab and prints where it is
+  bench [ARGS…]    measures the release binary: [ROW…] [--runs N] [--json FILE] [--quick] [--docs]
 
-check and test install what they need.";
+check, test and fuzz install what they need.";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let result = match args.split_first().map(|(command, rest)| (command.as_str(), rest)) {
         Some(("check", [])) => check::run(),
         Some(("test", rest)) => test::run(rest),
+        Some(("fuzz", rest)) => fuzz::run(rest),
         Some(("tidy", [])) => tidy::run(),
         Some(("peers", [])) => peers::run(),
+        Some(("bench", rest)) => bench::run(rest),
         Some(("help" | "--help" | "-h", _)) => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;

@@ -17,8 +17,11 @@ pub struct Timestamp(i64);
 pub struct Wait(u64);
 
 impl Timestamp {
-    /// Later than every time that occurs; used as "never due".
-    pub const FAR_FUTURE: Timestamp = Timestamp(253_402_300_799_000);
+    /// Later than every time that occurs; used as "never due". 9999-12-30T22:00:00Z, the last full second that can be shown and read back
+    /// in every offset.
+    pub const FAR_FUTURE: Timestamp = Timestamp(253_402_207_200_000);
+    /// 0000-01-01T00:00:00Z: RFC 3339 has no year before it.
+    const FAR_PAST: Timestamp = Timestamp(-62_167_219_200_000);
 
     pub const fn from_millis(millis: i64) -> Self {
         Timestamp(millis)
@@ -33,15 +36,49 @@ impl Timestamp {
         Wait(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
-    /// Reads RFC 3339, with any offset. `None` when the text is not a time.
+    /// Reads RFC 3339 (section 5.6, a space in place of the `T` allowed), with any offset and up to nine decimals, rounded down to the
+    /// millisecond. A leap second is the second before it. `None` when the text is not a time, or one before the year 0 or after
+    /// [`Timestamp::FAR_FUTURE`].
     pub fn parse_rfc3339(text: &str) -> Option<Self> {
-        text.parse::<jiff::Timestamp>().ok().map(|t| Timestamp(t.as_millisecond()))
+        // jiff reads much more than RFC 3339: other calendars' annotations, times without minutes, signed years.
+        if !has_rfc3339_shape(text.as_bytes()) {
+            return None;
+        }
+        let nanos = text.parse::<jiff::Timestamp>().ok()?.as_nanosecond();
+        let read = Timestamp(i64::try_from(nanos.div_euclid(1_000_000)).ok()?);
+        (Self::FAR_PAST..=Self::FAR_FUTURE).contains(&read).then_some(read)
     }
+}
+
+/// Digits and signs where RFC 3339 has them; whether the numbers make a time is left to the calendar.
+fn has_rfc3339_shape(text: &[u8]) -> bool {
+    const START: &[u8] = b"0000-00-00T00:00:00";
+    const DECIMALS_MAX: usize = 9;
+    let fits = |pattern: &[u8], text: &[u8]| {
+        pattern.len() == text.len()
+            && pattern.iter().zip(text).all(|(pattern, byte)| match pattern {
+                b'0' => byte.is_ascii_digit(),
+                b'T' => matches!(byte, b'T' | b't' | b' '),
+                other => other == byte,
+            })
+    };
+    let Some((start, rest)) = text.split_at_checked(START.len()) else { return false };
+    let zone = match rest.strip_prefix(b".") {
+        None => rest,
+        Some(fraction) => {
+            let decimals = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            if !(1..=DECIMALS_MAX).contains(&decimals) {
+                return false;
+            }
+            &fraction[decimals..]
+        }
+    };
+    fits(START, start) && (matches!(zone, b"Z" | b"z") || fits(b"+00:00", zone) || fits(b"-00:00", zone))
 }
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let clamped = self.0.clamp(-62_135_596_800_000, Self::FAR_FUTURE.0);
+        let clamped = self.0.clamp(Self::FAR_PAST.0, Self::FAR_FUTURE.0);
         match jiff::Timestamp::from_millisecond(clamped) {
             Ok(t) => write!(f, "{t:.3}"),
             Err(_) => write!(f, "{} ms", self.0),
@@ -140,5 +177,44 @@ mod tests {
         assert_eq!(Timestamp::parse_rfc3339("2026-03-12T12:05:34.730Z"), Some(t));
         assert_eq!(Timestamp::parse_rfc3339("2026-03-12T14:05:34.730+02:00"), Some(t));
         assert_eq!(Timestamp::parse_rfc3339("yesterday"), None);
+    }
+
+    #[test]
+    fn every_time_is_shown_as_one_that_reads_back() {
+        for shown in ["0000-01-01T00:00:00.000Z", "1969-12-31T23:59:59.999Z", "9999-12-30T22:00:00.000Z"] {
+            assert_eq!(Timestamp::parse_rfc3339(shown).map(|time| time.to_string()).as_deref(), Some(shown));
+        }
+        for beyond in [i64::MAX, Timestamp::FAR_FUTURE.as_millis()] {
+            assert_eq!(Timestamp::from_millis(beyond).to_string(), "9999-12-30T22:00:00.000Z");
+        }
+        assert_eq!(Timestamp::from_millis(i64::MIN).to_string(), "0000-01-01T00:00:00.000Z");
+        let stored = serde_json::to_string(&Timestamp::FAR_FUTURE).unwrap();
+        assert_eq!(serde_json::from_str::<Timestamp>(&stored).unwrap(), Timestamp::FAR_FUTURE);
+    }
+
+    #[test]
+    fn only_rfc3339_is_read() {
+        let read = |text| Timestamp::parse_rfc3339(text).map(Timestamp::as_millis);
+        for text in ["2026-03-12t12:05:34z", "2026-03-12 12:05:34Z", "2026-03-12T12:05:34-00:00"] {
+            assert_eq!(read(text), Some(1_773_317_134_000), "{text}");
+        }
+        assert_eq!(read("1969-12-31T23:59:59.9999Z"), Some(-1), "rounded down, not towards 1970");
+        assert_eq!(read("2016-12-31T23:59:60Z"), read("2016-12-31T23:59:59Z"));
+        for text in [
+            "2026-03-12T12:05Z",
+            "20260312T120534Z",
+            "+002026-03-12T12:05:34Z",
+            "2026-03-12T12:05:34",
+            "2026-03-12T12:05:34+02",
+            "2026-03-12T12:05:34+0200",
+            "2026-03-12T12:05:34,5Z",
+            "2026-03-12T12:05:34.Z",
+            "2026-03-12T12:05:34Z[UTC]",
+            "2026-02-29T12:05:34Z",
+            "9999-12-31T23:59:59Z",
+            " 2026-03-12T12:05:34Z",
+        ] {
+            assert_eq!(read(text), None, "{text}");
+        }
     }
 }

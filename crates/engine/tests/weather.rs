@@ -105,6 +105,17 @@ async fn run(seed: u64) {
     for verb in ["settle", "load", "claim", "enqueue", "renew_worker"] {
         store.fail(verb, 0);
     }
+    clear_up(seed, &mut stage, &accepted, &disturbed, calls).await;
+}
+
+/// Fair weather at last: everything drains, in order, numbered, and nobody waits any more.
+async fn clear_up(
+    seed: u64,
+    stage: &mut Stage,
+    accepted: &BTreeMap<&str, Vec<(String, DeliveryId)>>,
+    disturbed: &std::collections::BTreeSet<DeliveryId>,
+    calls: Vec<tokio::task::JoinHandle<postrider_core::outcome::Outcome>>,
+) {
     for name in ["ordered", "dlq", "unordered"] {
         stage.pause(name, false).await;
     }

@@ -9,8 +9,8 @@ pub mod problem;
 mod read;
 pub mod server;
 
-pub use api::{ApiOptions, AppState, router};
+pub use api::{ApiOptions, AppState, read_message, router};
 pub use auth::{AdminKey, KeyError, ensure_admin_key};
 pub use problem::{FieldError, Problem};
-pub use read::BodyBounds;
+pub use read::{BodyBounds, Query};
 pub use server::{BindError, Server, ServerLimits};

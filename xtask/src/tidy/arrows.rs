@@ -13,6 +13,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("postrider-web", &["postrider-core", "postrider-store", "postrider-wire", "postrider-engine"]),
     ("postrider-sim", &["postrider-core", "postrider-store", "postrider-wire", "postrider-engine"]),
     ("postrider", &["postrider-core", "postrider-store", "postrider-wire", "postrider-engine", "postrider-web"]),
+    // It measures the binary from outside, as a child process; the crates are for the parts of the ceiling.
+    ("postrider-bench", &["postrider-core", "postrider-store", "postrider-wire"]),
+    // For tests and fuzzing only: nothing may depend on it.
+    ("postrider-properties", &["postrider-core", "postrider-store", "postrider-web"]),
     ("xtask", &[]),
 ];
 

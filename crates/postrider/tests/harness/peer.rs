@@ -13,7 +13,7 @@ use tokio::process::{Child, Command};
 
 pub struct Peer {
     pub address: String,
-    /// Its standard input stays open as long as it is to live.
+    /// Dropping it closes the peer's standard input, which ends the peer and what it has started; a kill would orphan the latter.
     _child: Child,
 }
 
@@ -32,7 +32,6 @@ impl Peer {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            .kill_on_drop(true)
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();

@@ -3,11 +3,12 @@
 use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
+use postrider_core::connection::DataFormat;
 use postrider_core::decide::ByHand;
 use postrider_core::topic::TopicName;
 
 use super::deliveries::answer;
-use super::send::body_bytes;
+use super::send::{body_bytes, data_format};
 use super::{AppState, Input};
 use crate::problem::Problem;
 use crate::read::{Query, Segments};
@@ -58,7 +59,7 @@ pub async fn edit(
     let connection = state.read().connection(delivery.connection_id).await?;
     let given = input.fields.body();
     let given = input.fields.required("body", given);
-    let body: Bytes = body_bytes(&mut input.fields, given, connection.as_ref());
+    let body: Bytes = body_bytes(&mut input.fields, given, connection.as_ref().map_or(DataFormat::Json, data_format));
     input.fields.finish(&["body", "body_base64"])?;
     state.check_body_size(&body)?;
     let changed = state.engine.edit_body(project, delivery.id, body).await?;

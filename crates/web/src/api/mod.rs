@@ -16,6 +16,8 @@ mod shapes;
 mod topic_messages;
 mod topics;
 
+pub use send::read_message;
+
 use std::sync::Arc;
 
 use axum::Router;

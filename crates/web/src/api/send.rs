@@ -78,7 +78,7 @@ async fn take(
     // The path by the connection's id: a rename or another way of percent-encoding must not make it another one.
     let path = format!("/connections/{}/{}", connection.id, how.as_str());
     let mut idempotency = idempotency::read(&input.headers, project, &path, &input.bytes, state.clock.now())?;
-    let message = message(input.fields, &connection)?;
+    let message = message(input.fields, data_format(&connection))?;
     state.check_body_size(&message.body)?;
     if how == How::Send && message.head.method.only_reads() {
         // Z12: a request that only reads is made anew each time; nothing is stored that a repeat could answer from.
@@ -130,13 +130,21 @@ fn caller_cid(headers: &HeaderMap) -> Result<Option<Cid>, Problem> {
     Ok(Some(Cid::from_stored(text)))
 }
 
-fn message(mut fields: Fields, connection: &Connection) -> Result<Message, Problem> {
+/// The request for a remote system that the body of a `/send` or `/publish` asks for.
+///
+/// # Errors
+/// 415 and 400 when it is not JSON, and otherwise 422 with every field that is refused.
+pub fn read_message(headers: &HeaderMap, body: &[u8], format: DataFormat) -> Result<Message, Problem> {
+    message(Fields::read(headers, body)?, format)
+}
+
+fn message(mut fields: Fields, format: DataFormat) -> Result<Message, Problem> {
     let method = method(&mut fields);
     let path = path(&mut fields);
     let params = pairs(&mut fields, "params");
     let headers = headers(&mut fields);
     let given = fields.body();
-    let body = body_bytes(&mut fields, given, Some(connection));
+    let body = body_bytes(&mut fields, given, format);
     fields.finish(&FIELDS)?;
     Ok(Message { head: RequestHead { method, path, params, headers }, body })
 }
@@ -220,17 +228,18 @@ fn scalar(json: &str) -> Option<String> {
     }
 }
 
+pub(super) fn data_format(connection: &Connection) -> DataFormat {
+    let Target::Rest(target) = &connection.spec.target;
+    target.data_format
+}
+
 /// The bytes to send. A JSON value is for connections that speak JSON, and an object of plain values for those that speak forms.
-pub(super) fn body_bytes(fields: &mut Fields, given: Option<Given>, connection: Option<&Connection>) -> Bytes {
+pub(super) fn body_bytes(fields: &mut Fields, given: Option<Given>, format: DataFormat) -> Bytes {
     let json = match given {
         None => return Bytes::new(),
         Some(Given::Bytes(bytes)) => return bytes,
         Some(Given::Json(json)) => json,
     };
-    let format = connection.map_or(DataFormat::Json, |connection| {
-        let Target::Rest(target) = &connection.spec.target;
-        target.data_format
-    });
     let allowed = match format {
         DataFormat::Json => return json.into(),
         DataFormat::Form => match read_pairs(&json) {

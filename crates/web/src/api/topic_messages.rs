@@ -5,6 +5,7 @@ use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::StatusCode;
+use postrider_core::connection::DataFormat;
 use postrider_core::id::EventId;
 use postrider_store::TopicMessage;
 use serde_json::{Map, Value, json};
@@ -32,7 +33,7 @@ pub async fn publish(
     let topic = topic_name(&segments)?;
     let list = headers(&mut input.fields);
     let given = input.fields.body();
-    let body = body_bytes(&mut input.fields, given, None);
+    let body = body_bytes(&mut input.fields, given, DataFormat::Json);
     input.fields.finish(&["headers", "body", "body_base64"])?;
     state.check_body_size(&body)?;
     let id = state.engine.publish_to_topic(project, &topic, list, body).await?;

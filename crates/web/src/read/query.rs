@@ -12,7 +12,8 @@ use crate::problem::{Problem, clipped};
 
 /// Rows of a page when the caller does not say.
 const PAGE_ROWS_DEFAULT: u32 = 50;
-const CURSOR_BYTES_MAX: usize = 512;
+/// A cursor may hold a name: 200 characters of up to four bytes, escaped or encoded by its store.
+const CURSOR_BYTES_MAX: usize = 2048;
 
 #[derive(Debug)]
 pub struct Query(Vec<(String, String)>);
@@ -25,7 +26,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Query {
 }
 
 impl Query {
-    fn parse(text: &str) -> Query {
+    /// Takes apart what stands behind the `?`. What is no UTF-8 once it is decoded is marked as such and matches nothing.
+    pub fn parse(text: &str) -> Query {
         let decode = |text: &str| {
             let text = text.replace('+', " ");
             percent_encoding::percent_decode_str(&text).decode_utf8_lossy().into_owned()
@@ -125,7 +127,7 @@ mod tests {
         for text in ["limit=0", "limit=1001", "limit=-1", "limit=ten", "limit=", "limit=99999999999"] {
             assert_eq!(field(page(text).unwrap_err()), "limit", "{text}");
         }
-        assert_eq!(field(page(&format!("cursor={}", "x".repeat(513))).unwrap_err()), "cursor");
+        assert_eq!(field(page(&format!("cursor={}", "x".repeat(2049))).unwrap_err()), "cursor");
     }
 
     #[test]

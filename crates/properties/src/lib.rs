@@ -1,0 +1,56 @@
+//! What has to hold for every text that a parser is given, judged by models that were written apart from the parsers.
+//!
+//! Each module has one function `holds`, which panics when its property does not hold. Fuzz targets call it with what they invent
+//! (`cargo xtask fuzz`), and a test calls it with the corpus that they left behind (`cargo test -p postrider-properties`).
+//! The models must not use what they judge: they follow the seeds, the RFCs and plain counting.
+#![forbid(unsafe_code)]
+
+pub mod call;
+pub mod cursor;
+pub mod delivery;
+pub mod headers;
+pub mod host;
+pub mod id;
+pub mod model;
+pub mod path_template;
+pub mod query;
+pub mod retry_after;
+pub mod send_request;
+pub mod settings;
+pub mod status_set;
+pub mod time;
+pub mod topic;
+
+/// A property under the name of its fuzz target and of its corpus.
+#[derive(Clone, Copy, Debug)]
+pub struct Property {
+    pub name: &'static str,
+    pub holds: fn(&[u8]),
+}
+
+/// Every property, by name.
+pub const ALL: &[Property] = &[
+    Property { name: "call", holds: call::holds },
+    Property { name: "cursor", holds: cursor::holds },
+    Property { name: "headers", holds: headers::holds },
+    Property { name: "host", holds: host::holds },
+    Property { name: "id", holds: id::holds },
+    Property { name: "path_template", holds: path_template::holds },
+    Property { name: "query", holds: query::holds },
+    Property { name: "retry_after", holds: retry_after::holds },
+    Property { name: "send_request", holds: send_request::holds },
+    Property { name: "settings", holds: settings::holds },
+    Property { name: "status_set", holds: status_set::holds },
+    Property { name: "time", holds: time::holds },
+    Property { name: "topic", holds: topic::holds },
+];
+
+/// Parsers take text: what is not UTF-8 never reaches them.
+fn text_of(data: &[u8]) -> Option<&str> {
+    std::str::from_utf8(data).ok()
+}
+
+/// Corpora stay readable: `␀` stands for NUL, `␍` for a carriage return and `␤` for a line feed.
+fn unescaped(text: &str) -> String {
+    text.replace('␀', "\0").replace('␍', "\r").replace('␤', "\n")
+}
