@@ -55,7 +55,7 @@ pub trait Store: StoreRead {
 
     // The owner's window.
 
-    /// Deliveries of an ordered queue behind `after`, in order, due or not.
+    /// Deliveries of an ordered queue behind `after`, in order, due or not, PENDING or still PROCESSING from a time without order.
     async fn load(
         &self,
         lease: QueueLease,

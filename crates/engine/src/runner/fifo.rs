@@ -79,7 +79,8 @@ pub(crate) async fn run(post: Post, inbox: &mut mpsc::UnboundedReceiver<ToRunner
         }
         fifo.hear(message);
     }
-    if fifo.post.taken_over {
+    let interrupted = fifo.settle_former_claims().await;
+    if fifo.post.taken_over && !interrupted {
         fifo.note_interruption(own_from).await;
     }
     loop {

@@ -86,6 +86,22 @@ pub async fn z11_turning_order_on_lines_up_by_arrival(store: &dyn Store) {
     assert_eq!(world.line(&value).await, ids(&loaded));
 }
 
+pub async fn z11_turning_order_on_leaves_out_nothing_that_was_claimed(store: &dyn Store) {
+    let world = World::new(store).await;
+    let connection = world.connection("billing", false).await;
+    let stored = world.stored(&connection, 3).await;
+    let lease = world.owner(&connection, 5).await;
+    let claimed = store.claim(lease, at(9), WindowLimit { deliveries_max: 1, ..ALL }).await.unwrap();
+    assert_eq!(ids(&claimed), stored[..1]);
+    let mut value = world.connection_value("billing", true);
+    value.id = connection.id;
+    value.version = 2;
+    store.replace_connection(&value, 1).await.unwrap();
+    let loaded = store.load(lease, None, ALL).await.unwrap();
+    assert_eq!(ids(&loaded), stored);
+    assert_eq!(loaded[0].delivery.progress.status, Status::Processing);
+}
+
 pub async fn z21_a_dead_letter_comes_back_after_order_was_given_up(store: &dyn Store) {
     let world = World::new(store).await;
     let connection = world.connection("billing", true).await;

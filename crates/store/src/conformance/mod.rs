@@ -101,6 +101,7 @@ macro_rules! conformance_suite {
                 d16_names_are_unique_in_their_project,
                 projects_are_found_by_name_and_by_id,
                 z11_turning_order_on_lines_up_by_arrival,
+                z11_turning_order_on_leaves_out_nothing_that_was_claimed,
                 z21_a_dead_letter_comes_back_after_order_was_given_up,
                 z18_a_connection_with_requests_is_deleted_only_by_force,
                 an_empty_connection_is_deleted,

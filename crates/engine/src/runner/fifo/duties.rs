@@ -4,17 +4,69 @@
 
 use std::sync::Arc;
 
+use postrider_core::connection::Connection;
 use postrider_core::decide::{Event, Snapshot, decide};
-use postrider_core::delivery::{Position, Progress};
+use postrider_core::delivery::{Delivery, Position, Progress};
 use postrider_core::id::{CommandId, DeliveryId};
 use postrider_core::outcome::Outcome;
-use postrider_store::{Command, CommandAnswer, NewBody, StoreError};
+use postrider_store::{Command, CommandAnswer, Guard, NewBody, Placement, Settlement, StoreError};
 
 use super::{Fifo, Next, nothing_came};
 use crate::attempt;
+use crate::runner::STORE_PAUSE;
 use crate::runner::commands::{Change, change};
 
 impl Fifo {
+    /// What a former owner had claimed while the queue was unordered may have been sent, wherever it stands (D04). `true`: there was such.
+    pub(super) async fn settle_former_claims(&mut self) -> bool {
+        let shared = Arc::clone(&self.post.shared);
+        let rows_max = u32::try_from(shared.options.settle_batch_max.max(1)).unwrap_or(u32::MAX);
+        let mut any = false;
+        while self.leaving.is_none() {
+            let written = match shared.store.claimed_by_former_owner(self.post.lease, rows_max).await {
+                Ok(rows) if rows.is_empty() => break,
+                Ok(rows) => {
+                    let Some(connection) = self.post.connection() else { break };
+                    any = true;
+                    let batch = rows.iter().filter_map(|delivery| self.interrupted(delivery, &connection)).collect();
+                    shared.store.settle(batch).await.map(|_| ())
+                }
+                Err(error) => Err(error),
+            };
+            match written {
+                Ok(()) => shared.sweeps.dead_letter(self.post.queue_id()),
+                Err(StoreError::LeaseLost) => self.lose(),
+                Err(error) => {
+                    tracing::warn!(%error, queue = %self.post.queue_id(), "a queue just taken cannot be put in order yet");
+                    tokio::time::sleep(STORE_PAUSE.as_duration()).await;
+                }
+            }
+        }
+        any
+    }
+
+    /// Nothing else is under way yet, so it is written here and not by the settler.
+    fn interrupted(&self, delivery: &Delivery, connection: &Connection) -> Option<Settlement> {
+        let shared = &self.post.shared;
+        let progress = &delivery.progress;
+        let snapshot = Snapshot { progress, policy: &connection.spec.policy, ladder: delivery.ladder.as_ref() };
+        let now = shared.now();
+        let decision = decide(Event::Interrupted, snapshot, now, shared.roll()).ok()?;
+        let began = progress.last_attempt_at.unwrap_or(now);
+        let record = attempt::interrupted(progress.attempts, began, decision.progress.error.clone());
+        Some(Settlement {
+            delivery_id: delivery.id,
+            queue_id: self.post.queue_id(),
+            guard: Guard::Lease(self.post.lease),
+            progress: decision.progress,
+            placement: Placement::Keep,
+            attempt: Some(record),
+            forward: None,
+            edited_body: None,
+            answers: None,
+        })
+    }
+
     /// The head, and only it, may have been in flight when the former owner ended (D04).
     pub(super) async fn note_interruption(&mut self, own_from: Option<Position>) {
         while self.window.is_empty() && self.window.may_go_on() && self.leaving.is_none() {
