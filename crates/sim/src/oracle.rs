@@ -60,6 +60,11 @@ struct State {
     attempts_seen: BTreeMap<DeliveryId, Vec<Attempt>>,
     /// The newest lease of each queue.
     leases: BTreeMap<QueueId, QueueLease>,
+    /// Queues that the thief took last. Their former owner may still send what it holds, since no store stands between it and the wire
+    /// (law 6): what it writes afterwards changes nothing.
+    stolen: BTreeSet<QueueId>,
+    /// Attempts sent under a claim: each of them once (D04).
+    claimed_sends: BTreeSet<(DeliveryId, u32)>,
     /// The first position of each delivery.
     positions: BTreeMap<DeliveryId, (QueueId, Position)>,
     /// Deliveries that went to the tail later.

@@ -109,7 +109,13 @@ fn report(parts: &Parts, oracle: &Oracle) -> Report {
         (receipt.at.as_millis(), receipt.delivery.as_u128(), receipt.attempt, &receipt.body).hash(&mut hasher);
     }
     let acknowledged = oracle.ledger().acknowledged.len();
-    Report { violations: oracle.violations(), trace: hasher.finish(), receipts: receipts.len(), acknowledged, log: oracle.trace() }
+    Report {
+        violations: oracle.violations(),
+        trace: hasher.finish(),
+        receipts: receipts.len(),
+        acknowledged,
+        log: oracle.trace(),
+    }
 }
 
 /// What lives on over crashes.

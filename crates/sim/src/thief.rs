@@ -33,6 +33,6 @@ async fn steal_once(oracle: &Oracle, clock: &SimClock) -> Result<(), postrider_s
     store.open_worker(thief, Wait::from_millis(1), later).await?;
     let queues = store.all_connections().await?.iter().map(|connection| connection.id).collect();
     let taken = store.take_named_queues(thief, later, queues).await?;
-    oracle.saw_taken(&taken).await;
+    oracle.saw_stolen(&taken).await;
     Ok(())
 }

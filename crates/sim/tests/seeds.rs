@@ -13,7 +13,8 @@ fn run(seeds: std::ops::Range<u64>, store: StoreKind) -> usize {
     receipts
 }
 
-// Seed 42, among others, has two workers over one store: each finds what the other one stored in its queues.
+// Seed 42, among others, has two workers over one store: each finds what the other one stored in its queues. In seed 116 a queue is put in
+// order while something is claimed, and the owner dies.
 // proves: Z11, Z13, Z14, Z16, Z17, Z18, Z21, Z22, Z30, R16
 #[test]
 fn simulated_seeds_on_the_reference_store() {

@@ -10,6 +10,9 @@ impl Oracle {
     pub(crate) async fn before_send(&self, outgoing: &Outgoing, now: Timestamp) {
         let id = outgoing.delivery_id;
         self.check_body(outgoing);
+        if self.state().stolen.contains(&outgoing.connection.id) {
+            return;
+        }
         let reopened = self.is_reopened(id);
         if self.ledger().discarded.contains(&id) && !reopened {
             self.report(5, format!("{id} is sent after its discard was acknowledged"));
@@ -87,6 +90,12 @@ impl Oracle {
         let number = progress.attempts + u32::from(!begun);
         if outgoing.attempt != number {
             self.report(4, format!("{id}: attempt {} is sent, number {number} is next", outgoing.attempt));
+        }
+        if begun && !self.state().claimed_sends.insert((id, outgoing.attempt)) {
+            self.report(
+                4,
+                format!("{id}: attempt {number} is sent again under its number, and no interruption is on record"),
+            );
         }
         let queue = &outgoing.connection.spec.policy.queue;
         if queue.ordered && !self.state().unordered.contains(&outgoing.connection.id) {

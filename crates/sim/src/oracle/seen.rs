@@ -19,7 +19,11 @@ impl Oracle {
     /// Another worker's takeover puts in doubt what its former owner had sent.
     pub(crate) async fn saw_taken(&self, taken: &[TakenQueue]) {
         for one in taken {
-            self.note(format!("{} taken under {:?}, taken over: {}", one.lease.queue_id, one.lease.token, one.taken_over));
+            self.note(format!(
+                "{} taken under {:?}, taken over: {}",
+                one.lease.queue_id, one.lease.token, one.taken_over
+            ));
+            self.state().stolen.remove(&one.lease.queue_id);
             let former = self.state().leases.insert(one.lease.queue_id, one.lease);
             if let Some(former) = former {
                 if former.token >= one.lease.token {
@@ -30,6 +34,11 @@ impl Oracle {
                 }
             }
         }
+    }
+
+    pub(crate) async fn saw_stolen(&self, taken: &[TakenQueue]) {
+        self.saw_taken(taken).await;
+        self.state().stolen.extend(taken.iter().map(|one| one.lease.queue_id));
     }
 
     pub(crate) async fn saw_lease_lost(&self) {
