@@ -88,10 +88,7 @@ impl Engine {
 
     /// The project that everything belongs to when none is named; the first one is `default`.
     pub async fn project(&self, name_or_id: &str) -> Result<ProjectId, Refusal> {
-        let found = self.shared.store.project(name_or_id).await?;
-        found
-            .map(|project| project.id)
-            .ok_or_else(|| Refusal::NotFound { what: "project", name: name_or_id.to_owned() })
+        self.shared.projects.find(&*self.shared.store, name_or_id).await
     }
 
     // Calls.

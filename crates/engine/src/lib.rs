@@ -20,6 +20,7 @@ mod maintenance;
 mod notifier;
 mod operators;
 mod options;
+mod projects;
 mod refusal;
 mod runner;
 mod settler;

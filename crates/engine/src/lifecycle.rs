@@ -23,6 +23,7 @@ use crate::maintenance::lease_keeper::{self, Lease};
 use crate::maintenance::pruner;
 use crate::notifier::Notifier;
 use crate::options::EngineOptions;
+use crate::projects::Projects;
 use crate::runner::ToRunner;
 use crate::settler::{self, Settler};
 use crate::shared::Shared;
@@ -62,6 +63,7 @@ pub(crate) async fn start(
         dice,
         options,
         connections,
+        projects: Projects::default(),
         notifier: Notifier::default(),
         queues: Queues::default(),
         intake,

@@ -24,6 +24,7 @@ use crate::maintenance::dlq_sweeper::SweepNotice;
 use crate::maintenance::lease_keeper::Lease;
 use crate::notifier::Notifier;
 use crate::options::EngineOptions;
+use crate::projects::Projects;
 use crate::settler::Settler;
 
 pub(crate) struct Shared {
@@ -33,6 +34,7 @@ pub(crate) struct Shared {
     pub dice: Arc<dyn Dice>,
     pub options: EngineOptions,
     pub connections: Connections,
+    pub projects: Projects,
     pub notifier: Notifier,
     pub queues: Queues,
     pub lease: Lease,

