@@ -90,6 +90,10 @@ impl Target {
         fuzz.arg(format!("-max_total_time={seconds}"));
         // An input over ten seconds is as good as a hang.
         fuzz.args(["-max_len=2048", "-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1"]);
+        let words = root().join("fuzz/dict").join(&self.name);
+        if words.exists() {
+            fuzz.arg(format!("-dict={}", words.display()));
+        }
         process::run(&mut fuzz).map_err(|error| match self.keep_what_broke() {
             Ok(kept) => format!("{error}; kept as a test: {kept}"),
             Err(worse) => format!("{error}; {worse}"),

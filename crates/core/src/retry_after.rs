@@ -26,6 +26,10 @@ impl RetryAfter {
         if text.bytes().all(|b| b.is_ascii_digit()) {
             return Some(RetryAfter::Seconds(text.parse().unwrap_or(u64::MAX)));
         }
+        // The crate takes any byte between date and time of the dashed form.
+        if text.ends_with(" GMT") && text.as_bytes().iter().rev().nth("00:00:00 GMT".len()) != Some(&b' ') {
+            return None;
+        }
         let date = httpdate::parse_http_date(text).ok()?;
         Some(RetryAfter::Date(timestamp(date)?))
     }
@@ -136,6 +140,8 @@ mod tests {
             "Sun, 06 Nov 1994 08:49:37 CET",
             "Sun, 06 Foo 1994 08:49:37 GMT",
             "Sun, 32 Nov 1994 08:49:37 GMT",
+            "Sunday, 06-Nov-94\u{16}08:49:37 GMT",
+            "Sunday, 06-Nov-94T08:49:37 GMT",
         ];
         for text in junk {
             assert_eq!(RetryAfter::parse(text), None, "{text}");
