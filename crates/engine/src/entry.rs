@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use postrider_core::connection::{Connection, Target};
 use postrider_core::delivery::{Origin, Progress};
-use postrider_core::id::{DeliveryId, ProjectId};
+use postrider_core::id::{Cid, DeliveryId, ProjectId};
 use postrider_core::message::Message;
 use postrider_core::outcome::Outcome;
 use postrider_core::schedule::Schedule;
 use postrider_core::{Answer, Reply, SettingError};
-use postrider_store::{Enqueued, NewBody, NewDelivery};
+use postrider_store::{Enqueued, NewBody, NewDelivery, StoreError};
 
 use crate::call::{self, Retries};
 use crate::engine::{ConnectionRef, SendOptions};
@@ -42,7 +42,7 @@ pub(crate) async fn send(
     let waiting = shared.notifier.expect(id, cid.clone());
     let stored = match shared.intake.store(new).await? {
         Ok(stored) => stored,
-        Err(error) => return Ok(Outcome::not_stored(cid, error.to_string())),
+        Err(error) => return Ok(not_stored(cid, &error)),
     };
     match stored {
         Enqueued::Stored { .. } => Ok(waiting.outcome(connection.spec.policy.timeout).await),
@@ -64,7 +64,7 @@ pub(crate) async fn publish(
     match shared.intake.store(new).await? {
         Ok(Enqueued::Stored { .. }) => Ok(queued),
         Ok(other) => not_newly_stored(shared, other, queued, &connection).await,
-        Err(error) => Ok(Outcome::not_stored(queued.cid, error.to_string())),
+        Err(error) => Ok(not_stored(queued.cid, &error)),
     }
 }
 
@@ -123,6 +123,21 @@ fn new_delivery(
         claimed_under: None,
         idempotency: options.idempotency,
     }
+}
+
+/// Storing failed. The store's own words name files and statements, which are for the server's log and not for callers.
+fn not_stored(cid: Cid, error: &StoreError) -> Outcome {
+    let told = match error {
+        StoreError::Full { .. } => return Outcome::not_stored(cid, error.to_string()),
+        StoreError::Closed => "the server is stopping; nothing was stored",
+        StoreError::Unavailable(_)
+        | StoreError::LeaseLost
+        | StoreError::Corrupt(_)
+        | StoreError::NotFound { .. }
+        | StoreError::Conflict(_) => "the store is unavailable; nothing was stored",
+    };
+    tracing::warn!(%error, "a request could not be stored");
+    Outcome::not_stored(cid, told.to_owned())
 }
 
 /// What a caller is told when its request left nothing new in the queue (Z30, D07, D15).
