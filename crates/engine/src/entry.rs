@@ -61,9 +61,50 @@ pub(crate) async fn publish(
     let connection = accept(shared, project, wanted, &message)?;
     let new = new_delivery(shared, &connection, message, options, Origin::Publish);
     let queued = Outcome::queued(new.id, new.cid.clone());
-    match shared.intake.store(new).await? {
+    let stored = shared.intake.store(new).await?;
+    published(shared, stored, queued, &connection).await
+}
+
+/// Many to one connection, each under the same checks as alone; those that pass are stored in their order. The answers are in order.
+pub(crate) async fn publish_batch(
+    shared: &Arc<Shared>,
+    project: ProjectId,
+    wanted: &ConnectionRef,
+    batch: Vec<(Message, SendOptions)>,
+) -> Result<Vec<Result<Outcome, Refusal>>, Refusal> {
+    let connection = open_connection(shared, project, wanted)?;
+    let mut news = Vec::with_capacity(batch.len());
+    let mut answers = Vec::with_capacity(batch.len());
+    for (message, options) in batch {
+        answers.push(check_message(shared, &connection, &message).map(|()| {
+            let new = new_delivery(shared, &connection, message, options, Origin::Publish);
+            let queued = Outcome::queued(new.id, new.cid.clone());
+            news.push(new);
+            queued
+        }));
+    }
+    let mut stored = shared.intake.store_all(news).await.into_iter();
+    for answer in &mut answers {
+        let Ok(queued) = answer else { continue };
+        let result = stored.next().unwrap_or(Err(Refusal::Stopping));
+        *answer = match result {
+            Ok(stored) => published(shared, stored, queued.clone(), &connection).await,
+            Err(refusal) => Err(refusal),
+        };
+    }
+    Ok(answers)
+}
+
+/// What the publisher is told.
+async fn published(
+    shared: &Shared,
+    stored: Result<Enqueued, StoreError>,
+    queued: Outcome,
+    connection: &Connection,
+) -> Result<Outcome, Refusal> {
+    match stored {
         Ok(Enqueued::Stored { .. }) => Ok(queued),
-        Ok(other) => not_newly_stored(shared, other, queued, &connection).await,
+        Ok(other) => not_newly_stored(shared, other, queued, connection).await,
         Err(error) => Ok(not_stored(queued.cid, &error)),
     }
 }
@@ -75,6 +116,13 @@ fn accept(
     wanted: &ConnectionRef,
     message: &Message,
 ) -> Result<Arc<Connection>, Refusal> {
+    let connection = open_connection(shared, project, wanted)?;
+    check_message(shared, &connection, message)?;
+    Ok(connection)
+}
+
+/// The connection, if it takes anything.
+fn open_connection(shared: &Shared, project: ProjectId, wanted: &ConnectionRef) -> Result<Arc<Connection>, Refusal> {
     if shared.is_stopping() {
         return Err(Refusal::Stopping);
     }
@@ -82,6 +130,10 @@ fn accept(
     if !connection.spec.is_active {
         return Err(Refusal::Inactive(connection.name.clone()));
     }
+    Ok(connection)
+}
+
+fn check_message(shared: &Shared, connection: &Connection, message: &Message) -> Result<(), Refusal> {
     let (given, allowed) = (message.body.len() as u64, shared.options.body_bytes_max);
     if given > allowed {
         return Err(Refusal::TooLarge { given, allowed });
@@ -91,7 +143,7 @@ fn accept(
         let path = format!("{}{}", rest.url_path.as_str(), message.head.path);
         return Err(Refusal::Invalid(vec![SettingError::new("path", path, format!("one that can be built: {error}"))]));
     }
-    Ok(connection)
+    Ok(())
 }
 
 fn new_delivery(

@@ -24,6 +24,7 @@ mod refusal;
 mod runner;
 mod settler;
 mod shared;
+mod tally;
 mod topics;
 
 pub use clock::{Clock, SystemClock};
@@ -31,3 +32,4 @@ pub use dice::{Dice, SystemDice};
 pub use engine::{ConnectionRef, Engine, NewConnection, SendOptions, StartError};
 pub use options::EngineOptions;
 pub use refusal::Refusal;
+pub use tally::{Figures, RequestFigures};

@@ -25,6 +25,7 @@ use crate::maintenance::lease_keeper::Lease;
 use crate::notifier::Notifier;
 use crate::options::EngineOptions;
 use crate::settler::Settler;
+use crate::tally::Tally;
 
 pub(crate) struct Shared {
     pub store: Arc<dyn Store>,
@@ -40,6 +41,7 @@ pub(crate) struct Shared {
     pub settler: Settler,
     pub call_log: CallLog,
     pub sweeps: SweepNotice,
+    pub tally: Tally,
     pub stopping: AtomicBool,
     /// Turns true once: every task ends where it stands.
     pub ended: watch::Sender<bool>,
