@@ -105,6 +105,13 @@ impl Connection {
     pub const fn is_held(&self) -> bool {
         self.paused || !self.spec.is_active
     }
+
+    /// Since when it has surely not been held: its last change, of which a resume is one. `None` while it is held.
+    ///
+    /// The clock of the age cap begins anew here (D22), so that neither a pause nor a repair of the settings costs a delivery its attempts.
+    pub fn open_since(&self) -> Option<Timestamp> {
+        (!self.is_held()).then_some(self.updated_at)
+    }
 }
 
 impl ConnectionSpec {

@@ -71,6 +71,11 @@ impl Failure {
         Failure::ALL.into_iter().find(|failure| failure.as_str() == text)
     }
 
+    /// It was given up for its age alone: another try without a new age ends the same way.
+    pub const fn is_of_age(self) -> bool {
+        matches!(self, Failure::Expired | Failure::TooOld)
+    }
+
     /// Only these count towards switching an endpoint off (D29).
     pub const fn counts_towards_switch_off(self) -> bool {
         matches!(self, Failure::Status | Failure::Timeout | Failure::Unreachable)

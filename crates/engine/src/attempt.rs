@@ -37,6 +37,7 @@ pub(crate) fn make(shared: &Arc<Shared>, outgoing: Outgoing) -> BoxFuture<'stati
         let took = shared.clock.monotonic().saturating_sub(started);
         let verdict = verdict::over_http(&reply);
         let record = record(number, started_at, took, &verdict, &reply);
+        shared.tally.attempted(record.failure);
         Ended { reply, verdict, record }
     })
 }

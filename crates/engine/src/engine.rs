@@ -21,6 +21,7 @@ use crate::operators::{self, Wish};
 use crate::options::EngineOptions;
 use crate::refusal::Refusal;
 use crate::shared::Shared;
+use crate::tally::Figures;
 use crate::{configuring, entry, lifecycle, topics};
 
 /// A running engine. Clones share it.
@@ -86,6 +87,16 @@ impl Engine {
         store
     }
 
+    /// What this process has done since it started.
+    pub fn figures(&self) -> Figures {
+        self.shared.tally.read()
+    }
+
+    /// All connections of all projects, as they are now, in the order of their ids.
+    pub fn connections(&self) -> Vec<Arc<Connection>> {
+        self.shared.connections.all()
+    }
+
     /// The project that everything belongs to when none is named; the first one is `default`.
     pub async fn project(&self, name_or_id: &str) -> Result<ProjectId, Refusal> {
         self.shared.projects.find(&*self.shared.store, name_or_id).await
@@ -101,7 +112,9 @@ impl Engine {
         message: Message,
         options: SendOptions,
     ) -> Result<Outcome, Refusal> {
-        entry::send(&self.shared, project, connection, message, options).await
+        let outcome = entry::send(&self.shared, project, connection, message, options).await?;
+        self.shared.tally.answered(&outcome);
+        Ok(outcome)
     }
 
     /// Stores and returns, no call first (Z31).
@@ -112,7 +125,25 @@ impl Engine {
         message: Message,
         options: SendOptions,
     ) -> Result<Outcome, Refusal> {
-        entry::publish(&self.shared, project, connection, message, options).await
+        let outcome = entry::publish(&self.shared, project, connection, message, options).await?;
+        self.shared.tally.answered(&outcome);
+        Ok(outcome)
+    }
+
+    /// Publishes many to one connection, in order, and waits for room in the intake instead of refusing. One answer each, in order; a
+    /// request that is refused leaves the others untouched.
+    ///
+    /// # Errors
+    /// The connection is not there or not active, or the engine is stopping: nothing of the batch was stored.
+    pub async fn publish_batch(
+        &self,
+        project: ProjectId,
+        connection: &ConnectionRef,
+        batch: Vec<(Message, SendOptions)>,
+    ) -> Result<Vec<Result<Outcome, Refusal>>, Refusal> {
+        let answers = entry::publish_batch(&self.shared, project, connection, batch).await?;
+        answers.iter().flatten().for_each(|outcome| self.shared.tally.answered(outcome));
+        Ok(answers)
     }
 
     // Connections.

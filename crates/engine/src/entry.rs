@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use postrider_core::connection::{Connection, Target};
 use postrider_core::delivery::{Origin, Progress};
-use postrider_core::id::{DeliveryId, ProjectId};
+use postrider_core::id::{Cid, DeliveryId, ProjectId};
 use postrider_core::message::Message;
 use postrider_core::outcome::Outcome;
 use postrider_core::schedule::Schedule;
 use postrider_core::{Answer, Reply, SettingError};
-use postrider_store::{Enqueued, NewBody, NewDelivery};
+use postrider_store::{Enqueued, NewBody, NewDelivery, StoreError};
 
 use crate::call::{self, Retries};
 use crate::engine::{ConnectionRef, SendOptions};
@@ -42,7 +42,7 @@ pub(crate) async fn send(
     let waiting = shared.notifier.expect(id, cid.clone());
     let stored = match shared.intake.store(new).await? {
         Ok(stored) => stored,
-        Err(error) => return Ok(Outcome::not_stored(cid, error.to_string())),
+        Err(error) => return Ok(not_stored(cid, &error)),
     };
     match stored {
         Enqueued::Stored { .. } => Ok(waiting.outcome(connection.spec.policy.timeout).await),
@@ -61,10 +61,51 @@ pub(crate) async fn publish(
     let connection = accept(shared, project, wanted, &message)?;
     let new = new_delivery(shared, &connection, message, options, Origin::Publish);
     let queued = Outcome::queued(new.id, new.cid.clone());
-    match shared.intake.store(new).await? {
+    let stored = shared.intake.store(new).await?;
+    published(shared, stored, queued, &connection).await
+}
+
+/// Many to one connection, each under the same checks as alone; those that pass are stored in their order. The answers are in order.
+pub(crate) async fn publish_batch(
+    shared: &Arc<Shared>,
+    project: ProjectId,
+    wanted: &ConnectionRef,
+    batch: Vec<(Message, SendOptions)>,
+) -> Result<Vec<Result<Outcome, Refusal>>, Refusal> {
+    let connection = open_connection(shared, project, wanted)?;
+    let mut news = Vec::with_capacity(batch.len());
+    let mut answers = Vec::with_capacity(batch.len());
+    for (message, options) in batch {
+        answers.push(check_message(shared, &connection, &message).map(|()| {
+            let new = new_delivery(shared, &connection, message, options, Origin::Publish);
+            let queued = Outcome::queued(new.id, new.cid.clone());
+            news.push(new);
+            queued
+        }));
+    }
+    let mut stored = shared.intake.store_all(news).await.into_iter();
+    for answer in &mut answers {
+        let Ok(queued) = answer else { continue };
+        let result = stored.next().unwrap_or(Err(Refusal::Stopping));
+        *answer = match result {
+            Ok(stored) => published(shared, stored, queued.clone(), &connection).await,
+            Err(refusal) => Err(refusal),
+        };
+    }
+    Ok(answers)
+}
+
+/// What the publisher is told.
+async fn published(
+    shared: &Shared,
+    stored: Result<Enqueued, StoreError>,
+    queued: Outcome,
+    connection: &Connection,
+) -> Result<Outcome, Refusal> {
+    match stored {
         Ok(Enqueued::Stored { .. }) => Ok(queued),
-        Ok(other) => not_newly_stored(shared, other, queued, &connection).await,
-        Err(error) => Ok(Outcome::not_stored(queued.cid, error.to_string())),
+        Ok(other) => not_newly_stored(shared, other, queued, connection).await,
+        Err(error) => Ok(not_stored(queued.cid, &error)),
     }
 }
 
@@ -75,6 +116,13 @@ fn accept(
     wanted: &ConnectionRef,
     message: &Message,
 ) -> Result<Arc<Connection>, Refusal> {
+    let connection = open_connection(shared, project, wanted)?;
+    check_message(shared, &connection, message)?;
+    Ok(connection)
+}
+
+/// The connection, if it takes anything.
+fn open_connection(shared: &Shared, project: ProjectId, wanted: &ConnectionRef) -> Result<Arc<Connection>, Refusal> {
     if shared.is_stopping() {
         return Err(Refusal::Stopping);
     }
@@ -82,6 +130,10 @@ fn accept(
     if !connection.spec.is_active {
         return Err(Refusal::Inactive(connection.name.clone()));
     }
+    Ok(connection)
+}
+
+fn check_message(shared: &Shared, connection: &Connection, message: &Message) -> Result<(), Refusal> {
     let (given, allowed) = (message.body.len() as u64, shared.options.body_bytes_max);
     if given > allowed {
         return Err(Refusal::TooLarge { given, allowed });
@@ -91,7 +143,7 @@ fn accept(
         let path = format!("{}{}", rest.url_path.as_str(), message.head.path);
         return Err(Refusal::Invalid(vec![SettingError::new("path", path, format!("one that can be built: {error}"))]));
     }
-    Ok(connection)
+    Ok(())
 }
 
 fn new_delivery(
@@ -123,6 +175,21 @@ fn new_delivery(
         claimed_under: None,
         idempotency: options.idempotency,
     }
+}
+
+/// Storing failed. The store's own words name files and statements, which are for the server's log and not for callers.
+fn not_stored(cid: Cid, error: &StoreError) -> Outcome {
+    let told = match error {
+        StoreError::Full { .. } => return Outcome::not_stored(cid, error.to_string()),
+        StoreError::Closed => "the server is stopping; nothing was stored",
+        StoreError::Unavailable(_)
+        | StoreError::LeaseLost
+        | StoreError::Corrupt(_)
+        | StoreError::NotFound { .. }
+        | StoreError::Conflict(_) => "the store is unavailable; nothing was stored",
+    };
+    tracing::warn!(%error, "a request could not be stored");
+    Outcome::not_stored(cid, told.to_owned())
 }
 
 /// What a caller is told when its request left nothing new in the queue (Z30, D07, D15).

@@ -46,6 +46,24 @@ impl Intake {
         stored.await.map_err(|_| Refusal::Stopping)
     }
 
+    /// Stores many in their order, waiting for room instead of refusing: who comes with many at once can wait. The answers are in order.
+    pub async fn store_all(&self, news: Vec<NewDelivery>) -> Vec<Result<Result<Enqueued, StoreError>, Refusal>> {
+        let mut waiting = Vec::with_capacity(news.len());
+        for new in news {
+            let (answer, stored) = oneshot::channel();
+            let sent = self.waiting.send(Request { new, answer }).await;
+            waiting.push(sent.map(|()| stored).map_err(|_| Refusal::Stopping));
+        }
+        let mut answers = Vec::with_capacity(waiting.len());
+        for stored in waiting {
+            answers.push(match stored {
+                Ok(stored) => stored.await.map_err(|_| Refusal::Stopping),
+                Err(refusal) => Err(refusal),
+            });
+        }
+        answers
+    }
+
     /// Refuses what comes from now on, and waits until all that came before is stored and handed over.
     pub async fn stop(&self) {
         self.stop.send_replace(true);
@@ -136,6 +154,7 @@ fn hand_over(shared: &Shared, copy: Copy, result: &Enqueued) {
     let Enqueued::Stored { position, ahead, claimed } = *result else {
         return nothing_came(&copy);
     };
+    shared.tally.accepted();
     if !claimed {
         give_slot_back(&copy);
     }

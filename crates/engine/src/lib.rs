@@ -25,6 +25,7 @@ mod refusal;
 mod runner;
 mod settler;
 mod shared;
+mod tally;
 mod topics;
 
 pub use clock::{Clock, SystemClock};
@@ -32,3 +33,4 @@ pub use dice::{Dice, SystemDice};
 pub use engine::{ConnectionRef, Engine, NewConnection, SendOptions, StartError};
 pub use options::EngineOptions;
 pub use refusal::Refusal;
+pub use tally::{Figures, RequestFigures};

@@ -27,6 +27,7 @@ use crate::projects::Projects;
 use crate::runner::ToRunner;
 use crate::settler::{self, Settler};
 use crate::shared::Shared;
+use crate::tally::Tally;
 
 /// After the grace, what is left to write gets this long; a store that is down cannot hold a stop up for ever.
 const LAST_WRITES: Duration = Duration::from_secs(5);
@@ -70,6 +71,7 @@ pub(crate) async fn start(
         settler,
         call_log,
         sweeps: SweepNotice::default(),
+        tally: Tally::default(),
         stopping: AtomicBool::new(false),
         ended: watch::Sender::new(false),
     });

@@ -157,8 +157,11 @@ async fn answer_command(shared: &Shared, lease: QueueLease, id: CommandId, answe
 }
 
 fn follow_up(shared: &Shared, settlement: &Settlement, settled: &Settled) {
-    if matches!(settled, Settled::Applied { .. }) && settlement.progress.status == Status::Dlq {
-        shared.sweeps.dead_letter(settlement.queue_id);
+    if matches!(settled, Settled::Applied { .. }) {
+        shared.tally.settled();
+        if settlement.progress.status == Status::Dlq {
+            shared.sweeps.dead_letter(settlement.queue_id);
+        }
     }
     if let Some((id, _)) = settlement.answers {
         shared.notifier.answered(id);

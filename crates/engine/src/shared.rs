@@ -26,6 +26,7 @@ use crate::notifier::Notifier;
 use crate::options::EngineOptions;
 use crate::projects::Projects;
 use crate::settler::Settler;
+use crate::tally::Tally;
 
 pub(crate) struct Shared {
     pub store: Arc<dyn Store>,
@@ -42,6 +43,7 @@ pub(crate) struct Shared {
     pub settler: Settler,
     pub call_log: CallLog,
     pub sweeps: SweepNotice,
+    pub tally: Tally,
     pub stopping: AtomicBool,
     /// Turns true once: every task ends where it stands.
     pub ended: watch::Sender<bool>,

@@ -28,7 +28,7 @@ async fn z30_if_storing_fails_all_flags_are_false_and_the_error_says_why() {
     store.fail("enqueue", 1);
     let outcome = stage.send("a", "x").await;
     assert_eq!((outcome.state, outcome.msg_id), (OutcomeState::NotDelivered, None));
-    assert_eq!(outcome.error.as_deref(), Some("the store is unavailable: the disk is away"));
+    assert_eq!(outcome.error.as_deref(), Some("the store is unavailable; nothing was stored"));
     pass(60.0).await;
     assert_eq!(stage.remote.count(), 0, "what is not stored is not sent");
     assert_eq!(stage.send("a", "y").await.state, OutcomeState::IsOk);

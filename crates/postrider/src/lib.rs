@@ -20,7 +20,7 @@
 mod client;
 
 pub use client::{
-    Attempt, Call, Client, ClientError, Connection, ConnectionState, DeadLetter, Delivery, DeliveryQuery, FieldProblem,
-    Page, PageQuery, PlannedAttempt, Problem, Pulled, Response, Schedule, SendResult, Subscription, Topic,
-    TopicMessage,
+    Attempt, BatchResult, Call, Client, ClientError, Connection, ConnectionState, DeadLetter, Delivery, DeliveryQuery,
+    FieldProblem, LineResult, Page, PageQuery, PlannedAttempt, Problem, Pulled, Response, Schedule, SendResult,
+    Subscription, Topic, TopicMessage,
 };

@@ -217,3 +217,34 @@ async fn without_an_address_the_server_of_the_data_directory_is_asked() {
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "there are no topics\n"), "{ran:?}");
     lab.server.stop().await;
 }
+
+// proves: Z31
+#[tokio::test(flavor = "multi_thread")]
+async fn z31_a_file_of_requests_is_published_in_its_order() {
+    let lab = Lab::start().await;
+    lab.connection("Billing API", &["url_path=/ok", "use_queue=true"]).await;
+    lab.cli.done(&["connections", "pause", "Billing API"]).await;
+    let file = lab.dir.path().join("requests.ndjson");
+    let lines: String = (0..1200).map(|n| format!("{{\"body\": {n}}}\n")).collect();
+    std::fs::write(&file, format!("{lines}not json\n\n{{\"body\": 1200}}")).unwrap();
+    let file = file.to_str().unwrap();
+
+    let ran = lab.cli.run(&["publish", "Billing API", "--batch", file, "--idempotency-key", "k"]).await;
+    assert_eq!((ran.code, ran.stdout.as_str()), (4, "1201 stored, 1 refused\n"), "{ran:?}");
+    assert!(ran.stderr.starts_with("line 1201: ") && ran.stderr.lines().count() == 1, "no progress bar: {ran:?}");
+
+    // The same again under its key stores nothing more.
+    let ran = lab.cli.run(&["publish", "Billing API", "--batch", file, "--idempotency-key", "k", "--json"]).await;
+    let result = ran.json();
+    assert_eq!((ran.code, &result["accepted"], &result["refused"]), (4, &json!(1201), &json!(1)));
+    assert_eq!((&result["results"][1200]["line"], &result["results"][1201]["line"]), (&json!(1201), &json!(1203)));
+    let state = lab.cli.done(&["connections", "show", "Billing API", "--json"]).await.json();
+    assert_eq!(state["state"]["waiting"], 1201, "{state}");
+
+    let ran = lab.cli.run_with(&["publish", "Billing API", "--batch", "-"], b"{\"body\": 1}\n{}\n").await;
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (0, "2 stored, 0 refused\n", ""), "{ran:?}");
+    let last = lab.cli.run_with(&["publish", "Nobody", "--batch", "-"], b"{}\n").await;
+    assert_eq!(last.code, 3, "{last:?}");
+    assert!(last.error().contains("nothing from line 1 on was stored"), "{last:?}");
+    lab.server.stop().await;
+}

@@ -20,7 +20,8 @@ pub use error::StoreError;
 pub use limits::StoreLimits;
 pub use memory::MemoryStore;
 pub use read::{
-    Counts, DeadLetterFilter, DeliveryFilter, LOG_RETENTION, PAGE_ROWS_MAX, Page, PageRequest, QueueSummary, StoreRead,
+    Counts, DeadLetterFilter, DeliveryFilter, LOG_RETENTION, PAGE_ROWS_MAX, Page, PageRequest, QueueSummary,
+    Statistics, StoreRead,
 };
 pub use records::*;
 pub use sqlite::{SqliteOptions, SqliteStore};

@@ -59,9 +59,27 @@ pub trait StoreRead: Send + Sync {
     async fn subscription(&self, topic: &Topic, name: &str) -> Result<Option<PullSubscription>, StoreError>;
     async fn subscriptions(&self, topic: &Topic) -> Result<Vec<PullSubscription>, StoreError>;
 
+    /// What the writer has done since the store was opened; `None` for a store that keeps no such figures. Answered from memory.
+    fn statistics(&self) -> Option<Statistics> {
+        None
+    }
+
     async fn value(&self, name: &str) -> Result<Option<String>, StoreError>;
     /// `Err` says why the store cannot take writes now.
     async fn check(&self) -> Result<(), StoreError>;
+}
+
+/// What a store's writer has done since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Statements, `BEGIN` and `COMMIT` included.
+    pub statements: u64,
+    /// Transactions that changed something, each with one fsync.
+    pub commits: u64,
+    /// Deliveries stored.
+    pub enqueued: u64,
+    /// Settlements applied.
+    pub settled: u64,
 }
 
 /// Which deliveries a list shows; all conditions must hold. The same filter works on bulk actions.
@@ -81,8 +99,8 @@ pub struct DeliveryFilter {
 pub struct DeadLetterFilter {
     /// Only those that the action has retried fewer times than this.
     pub dlq_retries_below: Option<u32>,
-    /// Leaves out those with the failure `expired` (D26).
-    pub leave_out_expired: bool,
+    /// Leaves out those with the failure `expired` or `too_old` (D26).
+    pub leave_out_aged: bool,
 }
 
 /// `cursor` is what the former page gave; lists of deliveries go from the newest to the oldest, queues from head to tail.

@@ -128,6 +128,10 @@ impl Problem {
         &self.0.detail
     }
 
+    pub fn errors(&self) -> &[FieldError] {
+        &self.0.errors
+    }
+
     pub fn to_json(&self) -> Value {
         let content = &self.0;
         let mut object = Map::new();

@@ -14,19 +14,42 @@ pub enum Gate {
     WaitUntil(Timestamp),
     /// `Event::Expired` is to be decided.
     Expired,
+    /// `Event::TooOld` is to be decided.
+    TooOld,
 }
 
-/// Z17: expiry comes before everything else and runs on while a queue is held (D22).
-pub fn before_attempt(at: Snapshot<'_>, held: bool, now: Timestamp) -> Gate {
-    let expires_at = at.policy.expires_after.map(|life| at.progress.age_from + life);
+/// Z17: expiry comes before everything else and runs on while a queue is held (D22). R09: next comes the age cap of a ladder.
+///
+/// `open_since`: see `Connection::open_since`; `None` = held.
+pub fn before_attempt(at: Snapshot<'_>, open_since: Option<Timestamp>, now: Timestamp) -> Gate {
+    let (expires_at, too_old_at) = (expires_at(at), too_old_at(at, open_since));
     if expires_at.is_some_and(|time| time <= now) {
         return Gate::Expired;
     }
-    let due_at = if held { Timestamp::FAR_FUTURE } else { at.progress.due_at };
+    if too_old_at.is_some_and(|time| time <= now) {
+        return Gate::TooOld;
+    }
+    let due_at = if open_since.is_some() { at.progress.due_at } else { Timestamp::FAR_FUTURE };
     if due_at <= now {
         return Gate::Attempt;
     }
-    Gate::WaitUntil(expires_at.map_or(due_at, |time| time.min(due_at)))
+    Gate::WaitUntil([expires_at, too_old_at].into_iter().flatten().fold(due_at, Timestamp::min))
+}
+
+/// When it leaves the queue if nothing comes of it before: the earlier of its expiry and its age cap. `None` = never.
+pub fn leaves_at(at: Snapshot<'_>, open_since: Option<Timestamp>) -> Option<Timestamp> {
+    [expires_at(at), too_old_at(at, open_since)].into_iter().flatten().min()
+}
+
+fn expires_at(at: Snapshot<'_>) -> Option<Timestamp> {
+    at.policy.expires_after.map(|life| at.progress.age_from + life)
+}
+
+/// R09, D22: only ladders have a cap. It never ends while the connection is held, and no held time is ever counted: whatever waits
+/// when a connection is opened again has the whole cap before it from that moment.
+fn too_old_at(at: Snapshot<'_>, open_since: Option<Timestamp>) -> Option<Timestamp> {
+    at.ladder_in_force()?;
+    Some(at.progress.age_from.max(open_since?) + at.policy.age_cap?)
 }
 
 /// Z17: to the DLQ, or with the DLQ off to the log, never silently.
@@ -41,4 +64,16 @@ pub(super) fn expired(at: Snapshot<'_>, now: Timestamp) -> Decision {
         return Decision::stay(dead(progress, now));
     }
     Decision::stay(ended_as(progress, Status::Expired, now))
+}
+
+/// R09: to the DLQ, however many attempts are left; why the last one failed is kept beside it.
+pub(super) fn too_old(at: Snapshot<'_>, now: Timestamp) -> Decision {
+    let mut progress = at.progress.clone();
+    progress.failure = Some(Failure::TooOld);
+    let cap = at.policy.age_cap.map(|cap| format!(" ({cap})")).unwrap_or_default();
+    progress.error = Some(match &at.progress.error {
+        Some(error) => format!("older than the age cap{cap}; before that: {error}"),
+        None => format!("older than the age cap{cap}"),
+    });
+    Decision::stay(dead(progress, now))
 }

@@ -8,7 +8,7 @@ mod before_attempt;
 mod by_hand;
 mod dead_letter;
 
-pub use before_attempt::{Gate, before_attempt};
+pub use before_attempt::{Gate, before_attempt, leaves_at};
 pub use by_hand::{ByHand, Refused};
 pub use dead_letter::{DeadLetterStep, dead_letter_due_at, dead_letter_step};
 
@@ -53,6 +53,8 @@ pub enum Event<'a> {
     Interrupted,
     /// It waited longer than `expires_after` (Z17).
     Expired,
+    /// It waited longer than its ladder's age cap (R09).
+    TooOld,
     /// A person asks.
     ByHand(ByHand),
 }
@@ -84,6 +86,7 @@ pub fn decide(event: Event<'_>, snapshot: Snapshot<'_>, now: Timestamp, roll: Ro
         }
         Event::Interrupted => Ok(after_attempt::interrupted(snapshot, now)),
         Event::Expired => Ok(before_attempt::expired(snapshot, now)),
+        Event::TooOld => Ok(before_attempt::too_old(snapshot, now)),
         Event::ByHand(act) => by_hand::by_hand(act, snapshot, now),
     }
 }

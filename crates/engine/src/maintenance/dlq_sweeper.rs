@@ -90,7 +90,7 @@ fn filter_of(connection: &Connection) -> Option<DeadLetterFilter> {
     match connection.spec.policy.dlq.action {
         DlqAction::Keep => None,
         DlqAction::Retry { retries_max } => {
-            Some(DeadLetterFilter { dlq_retries_below: Some(retries_max), leave_out_expired: true })
+            Some(DeadLetterFilter { dlq_retries_below: Some(retries_max), leave_out_aged: true })
         }
         DlqAction::Forward { .. } | DlqAction::Discard => Some(DeadLetterFilter::default()),
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use postrider_core::connection::Connection;
-use postrider_core::decide::{Decision, Event, Gate, Snapshot, before_attempt, decide};
+use postrider_core::decide::{Decision, Event, Gate, Snapshot, before_attempt, decide, leaves_at};
 use postrider_core::delivery::{Progress, Status};
 use postrider_core::id::{CommandId, DeliveryId};
 use postrider_core::outcome::Outcome;
@@ -19,7 +19,7 @@ use postrider_store::{CommandAnswer, Guard, NewBody, Placement, Settled, Settlem
 use tokio::sync::mpsc;
 
 use super::window::Window;
-use super::{Exit, Post, STORE_PAUSE, ToRunner, earlier, outgoing};
+use super::{Exit, Post, STORE_PAUSE, ToRunner, earlier, given_up, outgoing};
 use crate::attempt::{self, Ended};
 use crate::dispatcher;
 use crate::notifier::Caller;
@@ -264,33 +264,28 @@ impl Fifo {
         Next::Again
     }
 
-    /// Gives the head its attempt if its time has come; takes out what has expired, wherever it waits (Z17).
+    /// Gives the head its attempt if its time has come; takes out what has expired or is too old, wherever it waits (Z17, R09).
     fn begin_or_wait(&mut self, live: &Arc<Connection>) -> Next {
         let now = self.post.shared.now();
-        if let Some(life) = live.spec.policy.expires_after {
-            let expired = self.window.iter().skip(1).find(|entry| entry.delivery.progress.age_from + life <= now);
-            if let Some(id) = expired.map(|entry| entry.id()) {
-                self.expire(id, live);
+        let behind_leaves = match self.first_to_leave_behind_the_head(live) {
+            Some((time, id)) if time <= now => {
+                self.give_up(id, live);
                 return Next::Again;
             }
-        }
-        let behind_expires = live
-            .spec
-            .policy
-            .expires_after
-            .and_then(|life| self.window.iter().skip(1).map(|entry| entry.delivery.progress.age_from + life).min());
+            first => first.map(|(time, _)| time),
+        };
         let Some(head) = self.window.head() else { return Next::Again };
         let ladder = head.delivery.ladder.as_ref();
         let policy_of = self.round_policy(live);
         let progress = &head.delivery.progress;
         let snapshot = Snapshot { progress, policy: &policy_of.spec.policy, ladder };
-        match before_attempt(snapshot, live.is_held(), now) {
-            Gate::Expired => {
+        match before_attempt(snapshot, live.open_since(), now) {
+            Gate::Expired | Gate::TooOld => {
                 let id = head.id();
-                self.expire(id, &policy_of);
+                self.give_up(id, &policy_of);
                 Next::Again
             }
-            Gate::WaitUntil(time) => match earlier(Some(time), behind_expires) {
+            Gate::WaitUntil(time) => match earlier(Some(time), behind_leaves) {
                 Some(time) if time < Timestamp::FAR_FUTURE => Next::At(time),
                 _ => Next::Event,
             },
@@ -302,6 +297,21 @@ impl Fifo {
                 Next::Event
             }
         }
+    }
+
+    /// Of those in the window that wait behind the head, the one whose expiry or age cap comes first.
+    fn first_to_leave_behind_the_head(&self, live: &Connection) -> Option<(Timestamp, DeliveryId)> {
+        let policy = &live.spec.policy;
+        if policy.expires_after.is_none() && policy.age_cap.is_none() {
+            return None;
+        }
+        let open_since = live.open_since();
+        let leaving = self.window.iter().skip(1).filter_map(|entry| {
+            let delivery = &entry.delivery;
+            let at = Snapshot { progress: &delivery.progress, policy, ladder: delivery.ladder.as_ref() };
+            leaves_at(at, open_since).map(|time| (time, entry.id()))
+        });
+        leaving.min()
     }
 
     /// The policy of the head's round: read when the round begins (Z15); with a ladder always live, since only the ladder is copied (D21).
@@ -350,15 +360,17 @@ impl Fifo {
         self.apply_to_head(decision, Some(record), Some(reply));
     }
 
-    fn expire(&mut self, id: DeliveryId, policy_of: &Connection) {
+    /// What has expired or is too old leaves without an attempt.
+    fn give_up(&mut self, id: DeliveryId, policy_of: &Connection) {
         let shared = &self.post.shared;
+        let Some(live) = self.post.connection() else { return };
         let Some(entry) = self.window.find_mut(id) else { return };
         let snapshot = Snapshot {
             progress: &entry.delivery.progress,
             policy: &policy_of.spec.policy,
             ladder: entry.delivery.ladder.as_ref(),
         };
-        let Ok(decision) = decide(Event::Expired, snapshot, shared.now(), shared.roll()) else { return };
+        let Some(decision) = given_up(shared, snapshot, live.open_since(), shared.now()) else { return };
         let Some(entry) = self.window.remove(id) else { return };
         let caller = entry.caller.map(|caller| (caller, decision.progress.clone()));
         self.hand_over(

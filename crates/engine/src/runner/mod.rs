@@ -11,6 +11,7 @@ pub(crate) mod window;
 use std::sync::Arc;
 
 use postrider_core::connection::Connection;
+use postrider_core::decide::{Decision, Event, Gate, Snapshot, before_attempt, decide};
 use postrider_core::delivery::{Delivery, Progress, Status};
 use postrider_core::id::{DeliveryId, QueueId};
 use postrider_core::message::RequestHead;
@@ -110,6 +111,22 @@ pub(crate) fn earlier(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Time
         (Some(a), Some(b)) => Some(a.min(b)),
         (one, other) => one.or(other),
     }
+}
+
+/// What becomes of a delivery that has expired or is too old (Z17, R09); `None`: it is neither.
+pub(crate) fn given_up(
+    shared: &Shared,
+    at: Snapshot<'_>,
+    open_since: Option<Timestamp>,
+    now: Timestamp,
+) -> Option<Decision> {
+    let event = match before_attempt(at, open_since, now) {
+        Gate::Expired => Event::Expired,
+        Gate::TooOld => Event::TooOld,
+        Gate::Attempt | Gate::WaitUntil(_) => return None,
+    };
+    // Only a person's wish is ever refused.
+    decide(event, at, now, shared.roll()).ok()
 }
 
 /// Takes back the number and the rung that a claim had given.

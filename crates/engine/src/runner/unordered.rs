@@ -11,7 +11,7 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use postrider_core::connection::Connection;
-use postrider_core::decide::{Event, Gate, Snapshot, before_attempt, decide};
+use postrider_core::decide::{Event, Snapshot, decide};
 use postrider_core::delivery::{Delivery, Origin, Progress, Status};
 use postrider_core::id::{CommandId, DeliveryId};
 use postrider_core::outcome::Outcome;
@@ -19,13 +19,13 @@ use postrider_core::{NoAnswerKind, Reply, Timestamp, attempt::Attempt};
 use postrider_store::{CommandAnswer, Guard, Loaded, NewBody, Placement, Settled, Settlement, StoreError, WindowLimit};
 use tokio::sync::mpsc;
 
-use super::{Exit, Post, STORE_PAUSE, ToRunner, earlier, not_begun, outgoing};
+use super::{Exit, Post, STORE_PAUSE, ToRunner, earlier, given_up, not_begun, outgoing};
 use crate::attempt::{self, Ended};
 use crate::dispatcher;
 use crate::notifier::Caller;
 use crate::settler::ToSettle;
 use crate::shared::slots_of;
-use duties::Expiring;
+use duties::{Expiring, earliest_end, gives_up};
 
 /// Policies of rounds under way kept at most; a round whose policy is not kept reads it anew.
 const ROUNDS_KEPT_MAX: usize = 4096;
@@ -51,7 +51,7 @@ struct Unordered {
     look: bool,
     next_due: Option<Timestamp>,
     rest_until: Option<Timestamp>,
-    /// When something that waits may be older than `expires_after` (Z17).
+    /// When something that waits may have expired or be too old (Z17, R09).
     expiry_at: Option<Timestamp>,
     concurrency: u32,
     /// Free slots kept back because too many decisions are not yet written.
@@ -98,7 +98,7 @@ pub(crate) async fn run(post: Post, inbox: &mut mpsc::UnboundedReceiver<ToRunner
         look: true,
         next_due: None,
         rest_until: None,
-        expiry_at: Some(Timestamp::default()),
+        expiry_at: earliest_end(&connection),
         concurrency,
         kept_back: 0,
         leaving: None,
@@ -148,7 +148,7 @@ impl Unordered {
             ToRunner::Fresh { loaded, .. } => {
                 self.look = true;
                 self.post.handle.set_backlog(true);
-                self.note_expiry(&loaded.delivery.progress);
+                self.note_expiry(&loaded.delivery, &loaded.delivery.progress);
                 if loaded.delivery.origin != Origin::Call {
                     return;
                 }
@@ -180,7 +180,7 @@ impl Unordered {
             }
             ToRunner::Wake => {
                 self.look = true;
-                self.expiry_at = Some(Timestamp::default());
+                self.note_returned();
             }
             ToRunner::Commands => self.commands = true,
             ToRunner::ConnectionChanged => self.connection_changed(),
@@ -198,7 +198,7 @@ impl Unordered {
         let after = slots_of(&connection);
         self.post.handle.slots.resize(self.concurrency, after);
         self.concurrency = after;
-        self.expiry_at = Some(Timestamp::default());
+        self.expiry_at = earliest_end(&connection);
         self.post.handle.slots.set_shut(connection.is_held() || self.interruptions);
         self.look = true;
         if connection.is_held() {
@@ -253,9 +253,9 @@ impl Unordered {
             return Next::Event;
         }
         let now = self.post.shared.now();
-        let expiry_at = connection.spec.policy.expires_after.and(self.expiry_at);
-        if let Some(life) = connection.spec.policy.expires_after.filter(|_| expiry_at.is_some_and(|at| at <= now)) {
-            self.look_for_expired(life, now);
+        let expiry_at = self.expiry_at.filter(|_| gives_up(&connection));
+        if expiry_at.is_some_and(|at| at <= now) {
+            self.look_for_expired(connection, now);
             return Next::Again;
         }
         if connection.is_held() {
@@ -346,13 +346,11 @@ impl Unordered {
         let policy_of = self.round_policy(&delivery, &live);
         let before = not_begun(&delivery.progress);
         let snapshot = Snapshot { progress: &before, policy: &policy_of.spec.policy, ladder: delivery.ladder.as_ref() };
-        if before_attempt(snapshot, false, now) == Gate::Expired {
-            if let Ok(decision) = decide(Event::Expired, snapshot, now, shared.roll()) {
-                self.post.handle.slots.give_back(self.post.lease, 1);
-                let caller = self.take_caller(&delivery);
-                self.hand_over(&delivery, decision.progress, None, None, caller, None);
-                self.look = true;
-            }
+        if let Some(decision) = given_up(&shared, snapshot, live.open_since(), now) {
+            self.post.handle.slots.give_back(self.post.lease, 1);
+            let caller = self.take_caller(&delivery);
+            self.hand_over(&delivery, decision.progress, None, None, caller, None);
+            self.look = true;
             return;
         }
         let caller = self.take_caller(&delivery).filter(Caller::begin);
@@ -438,7 +436,7 @@ impl Unordered {
         };
         let due_at = (progress.status == Status::Pending).then_some(progress.due_at);
         if due_at.is_some() {
-            self.note_expiry(&progress);
+            self.note_expiry(delivery, &progress);
         }
         self.settling.insert(delivery.id, due_at);
         self.post.shared.settler.settle(ToSettle {

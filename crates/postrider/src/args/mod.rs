@@ -6,7 +6,7 @@ mod sending;
 
 pub use deliveries::{DeliveriesCommand, DlqCommand, DownloadArgs, EditArgs, ListArgs, PageArgs, QueueCommand};
 pub use resources::{ConnectionsCommand, Preset, ScheduleArgs, SettingsArgs, TopicsCommand};
-pub use sending::{BodyArg, SendArgs};
+pub use sending::{BodyArg, PublishArgs, SendArgs};
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -55,7 +55,7 @@ pub enum Command {
     /// Call a connection and print what became of it
     Send(SendArgs),
     /// Store a request for a connection without calling it first
-    Publish(SendArgs),
+    Publish(PublishArgs),
     /// What waits in a connection's queue
     #[command(subcommand)]
     Queue(QueueCommand),
@@ -114,6 +114,10 @@ mod tests {
             &["postrider", "serve", "--listen", "nowhere"],
             &["postrider", "send", "a", "--param", "no-equals-sign"],
             &["postrider", "send", "a", "--header", "no-colon"],
+            &["postrider", "publish", "a", "--batch", "-", "--body", "-"],
+            &["postrider", "publish", "a", "--batch", "-", "--header", "a:b"],
+            &["postrider", "publish", "a", "--idempotency-key", "k"],
+            &["postrider", "send", "a", "--batch", "-"],
             &["postrider", "schedule", "a", "--preset", "webhook"],
             &["postrider", "schedule", "--preset", "unheard-of"],
             &["postrider", "dlq", "list", "--limit", "0"],

@@ -26,6 +26,21 @@ pub struct SendArgs {
     pub headers: Vec<(String, String)>,
 }
 
+/// A request for a connection, or many.
+#[derive(Debug, clap::Args)]
+pub struct PublishArgs {
+    #[command(flatten)]
+    pub one: SendArgs,
+
+    /// Many requests from a file, one JSON object a line, as in the API; `-` reads standard input
+    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["body", "method", "path", "params", "headers"])]
+    pub batch: Option<BodyArg>,
+
+    /// With --batch: the same file published again under this key within 24 hours is stored once
+    #[arg(long, value_name = "KEY", requires = "batch")]
+    pub idempotency_key: Option<String>,
+}
+
 /// Where a body is read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BodyArg {

@@ -31,7 +31,7 @@ impl Call {
     }
 
     /// Text goes as text and everything else in base64, so that each byte arrives as it is.
-    fn to_json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         let mut json = Map::new();
         if let Some(method) = &self.method {
             json.insert("method".into(), method.as_str().into());

@@ -2,6 +2,7 @@
 //!
 //! What each resource offers is in the file of its name; this one must not know any of their paths.
 
+mod batch;
 mod call;
 mod connections;
 mod deliveries;
@@ -11,6 +12,7 @@ mod schedule;
 mod topics;
 mod transport;
 
+pub use batch::{BatchResult, LineResult};
 pub use call::{Call, Response, SendResult};
 pub use connections::{Connection, ConnectionState};
 pub use deliveries::{Attempt, DeadLetter, Delivery, DeliveryQuery};

@@ -18,6 +18,13 @@ use super::error::{ClientError, Problem};
 /// How long a TCP connection to the server may take; an answer may take as long as the call behind it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// What goes out.
+pub struct Content {
+    pub kind: &'static str,
+    pub bytes: Bytes,
+    pub headers: Vec<(&'static str, String)>,
+}
+
 #[derive(Clone)]
 pub struct Transport {
     server: String,
@@ -66,7 +73,19 @@ impl Transport {
     ) -> Result<T, ClientError> {
         let body = serde_json::to_vec(body)
             .map_err(|error| ClientError::BadSetting { what: "the request".into(), reason: error.to_string() })?;
-        let bytes = self.exchange(method, path, Some(body.into())).await?;
+        let body = Content { kind: "application/json", bytes: body.into(), headers: Vec::new() };
+        let bytes = self.exchange(method, path, Some(body)).await?;
+        self.read(&bytes)
+    }
+
+    /// With any content out and JSON back.
+    pub async fn content<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        content: Content,
+    ) -> Result<T, ClientError> {
+        let bytes = self.exchange(method, path, Some(content)).await?;
         self.read(&bytes)
     }
 
@@ -85,16 +104,21 @@ impl Transport {
         self.exchange(Method::GET, path, None).await
     }
 
-    async fn exchange(&self, method: Method, path: &str, json: Option<Bytes>) -> Result<Bytes, ClientError> {
+    async fn exchange(&self, method: Method, path: &str, content: Option<Content>) -> Result<Bytes, ClientError> {
         let mut request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.server))
             .header(http::header::AUTHORIZATION, self.authorization.clone());
-        if json.is_some() {
-            request = request.header(http::header::CONTENT_TYPE, "application/json");
+        let mut body = Bytes::new();
+        if let Some(Content { kind, bytes, headers }) = content {
+            request = request.header(http::header::CONTENT_TYPE, kind);
+            for (name, value) in headers {
+                request = request.header(name, value);
+            }
+            body = bytes;
         }
         let request = request
-            .body(Full::new(json.unwrap_or_default()))
+            .body(Full::new(body))
             .map_err(|error| ClientError::BadSetting { what: format!("`{path}`"), reason: error.to_string() })?;
         let answer = self.http.request(request).await.map_err(|error| self.unreachable(&error))?;
         let status = answer.status();

@@ -3,6 +3,7 @@
 mod connections;
 mod deliveries;
 mod dlq;
+mod publish;
 mod queue;
 mod reach;
 mod schedule;
@@ -19,7 +20,7 @@ pub async fn run(args: Args) -> Result<Exit, Failed> {
     match args.command {
         Command::Serve(args) => serve::run(&global.data, args).await,
         Command::Send(args) => send::run(&global, args, send::How::Send).await,
-        Command::Publish(args) => send::run(&global, args, send::How::Publish).await,
+        Command::Publish(args) => publish::run(&global, args).await,
         Command::Queue(command) => queue::run(&global, command).await,
         Command::Dlq(command) => dlq::run(&global, command).await,
         Command::Deliveries(command) => deliveries::run(&global, command).await,

@@ -98,20 +98,17 @@ pub async fn z14_a_queue_is_listed_as_it_will_be_delivered(store: &dyn Store) {
 pub async fn z21_dead_letters_are_found_oldest_first(store: &dyn Store) {
     let world = World::new(store).await;
     let connection = world.connection("billing", true).await;
-    let stored = world.stored(&connection, 5).await;
+    let stored = world.stored(&connection, 6).await;
     let lease = world.owner(&connection, 10).await;
     let any = DeadLetterFilter::default();
     assert_eq!(store.oldest_dead_letter(connection.id, any).await, Ok(None));
-    // By number: arrival, retries so far, expired or not.
-    let facts = [(300, 0, false), (100, 3, false), (200, 0, true), (200, 1, false), (400, 0, false)];
-    for (id, (arrival, retries, expired)) in stored.iter().zip(facts) {
+    // By number: arrival, retries so far, why.
+    let (sent, expired, too_old) = (Failure::Status, Failure::Expired, Failure::TooOld);
+    let facts = [(300, 0, sent), (100, 3, sent), (200, 0, expired), (200, 1, sent), (400, 0, sent), (350, 0, too_old)];
+    for (id, (arrival, retries, failure)) in stored.iter().zip(facts) {
         let mut decision = world.attempt_decision(*id, lease, Status::Dlq).await;
-        decision.progress = Progress {
-            dead_at: Some(at(arrival)),
-            dlq_retries: retries,
-            failure: Some(if expired { Failure::Expired } else { Failure::Status }),
-            ..decision.progress
-        };
+        decision.progress =
+            Progress { dead_at: Some(at(arrival)), dlq_retries: retries, failure: Some(failure), ..decision.progress };
         world.settle(decision).await;
     }
     let found = async |until, filter, after, rows_max| {
@@ -121,7 +118,7 @@ pub async fn z21_dead_letters_are_found_oldest_first(store: &dyn Store) {
     assert_eq!(found(300, any, None, 10).await, [stored[1], stored[2], stored[3], stored[0]]);
     assert_eq!(found(299, any, None, 2).await, [stored[1], stored[2]]);
     assert_eq!(found(300, any, Some((at(200), stored[2])), 10).await, [stored[3], stored[0]]);
-    let due = DeadLetterFilter { dlq_retries_below: Some(3), leave_out_expired: true };
+    let due = DeadLetterFilter { dlq_retries_below: Some(3), leave_out_aged: true };
     assert_eq!(found(999, due, None, 10).await, [stored[3], stored[0], stored[4]]);
     assert_eq!(found(999, due, None, 1).await, [stored[3]], "those left out take no room");
     assert_eq!(store.oldest_dead_letter(connection.id, any).await, Ok(Some(at(100))));

@@ -183,7 +183,7 @@ impl Data {
         Ok(rows.filter(move |(_, delivery)| {
             let progress = &delivery.progress;
             filter.dlq_retries_below.is_none_or(|below| progress.dlq_retries < below)
-                && !(filter.leave_out_expired && progress.failure == Some(Failure::Expired))
+                && !(filter.leave_out_aged && progress.failure.is_some_and(Failure::is_of_age))
         }))
     }
 }

@@ -117,7 +117,7 @@ fn count_of(counts: &mut Counts, status: Status) -> &mut u64 {
 
 /// What the filter leaves out is skipped within the index, without a look at the rows.
 pub(super) fn dead_letter_sql(columns: &str, filter: DeadLetterFilter) -> String {
-    let expired = if filter.leave_out_expired { " AND failure IS NOT 'expired'" } else { "" };
+    let expired = if filter.leave_out_aged { " AND failure IS NOT 'expired' AND failure IS NOT 'too_old'" } else { "" };
     format!(
         "SELECT {columns} FROM delivery WHERE connection_id = ?1 AND status = 'DLQ' AND dead_at <= ?2 \
          AND (dead_at, id) > (?3, ?4) AND dlq_retries < ?5{expired} ORDER BY dead_at, id LIMIT ?6"

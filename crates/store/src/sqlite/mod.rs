@@ -36,14 +36,12 @@ use std::thread::JoinHandle;
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::{StoreError, StoreLimits};
+use crate::{Statistics, StoreError, StoreLimits};
 use checkpoint::Signal;
 use disk::{FileLock, Space};
 use group::Job;
 use readers::Readers;
 use work::{Counters, Work};
-
-pub use work::Statistics;
 
 /// What an operator may set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,7 +18,9 @@ use super::{
     SqliteStore, answered, commands, configuration, intake, listing, lookups, ownership, retention, topics, window,
 };
 use crate::records::*;
-use crate::{Counts, DeadLetterFilter, DeliveryFilter, Page, PageRequest, QueueSummary, Store, StoreError, StoreRead};
+use crate::{
+    Counts, DeadLetterFilter, DeliveryFilter, Page, PageRequest, QueueSummary, Statistics, Store, StoreError, StoreRead,
+};
 
 #[async_trait]
 impl Store for SqliteStore {
@@ -290,6 +292,10 @@ impl StoreRead for SqliteStore {
             read_one(connection, "SELECT value FROM value WHERE name = ?1", &[&name], |row| Ok(row.get(0)?))
         })
         .await
+    }
+
+    fn statistics(&self) -> Option<Statistics> {
+        Some(self.counters.read())
     }
 
     /// The writer answers, and there is room for more.

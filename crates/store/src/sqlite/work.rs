@@ -8,20 +8,7 @@ use rusqlite::{CachedStatement, Connection, Row, ToSql};
 
 use super::disk::Space;
 use super::queues::Queues;
-use crate::{StoreError, StoreLimits};
-
-/// What the writer has done since it was opened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Statistics {
-    /// SQL statements, `BEGIN` and `COMMIT` included.
-    pub statements: u64,
-    /// Transactions that changed something, each with one fsync.
-    pub commits: u64,
-    /// Deliveries stored.
-    pub enqueued: u64,
-    /// Settlements applied.
-    pub settled: u64,
-}
+use crate::{Statistics, StoreError, StoreLimits};
 
 #[derive(Debug, Default)]
 pub(super) struct Counters {

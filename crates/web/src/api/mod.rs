@@ -8,7 +8,9 @@ mod delivery_acts;
 mod dlq;
 mod health;
 mod idempotency;
+mod metrics;
 mod projects;
+mod publish_batch;
 mod queues;
 mod schedule;
 mod send;
@@ -29,6 +31,7 @@ use axum::routing::{get, post};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, HeaderValue, StatusCode};
+use postrider_core::Timestamp;
 use postrider_core::delivery::Delivery;
 use postrider_core::id::ProjectId;
 use postrider_engine::{Clock, ConnectionRef, Engine};
@@ -51,11 +54,13 @@ pub struct AppState {
     engine: Engine,
     clock: Arc<dyn Clock>,
     options: ApiOptions,
+    started_at: Timestamp,
 }
 
 impl AppState {
     pub fn new(engine: Engine, clock: Arc<dyn Clock>, options: ApiOptions) -> Self {
-        AppState { engine, clock, options }
+        let started_at = clock.now();
+        AppState { engine, clock, options, started_at }
     }
 
     fn read(&self) -> &dyn StoreRead {
@@ -87,6 +92,7 @@ pub fn router(state: AppState, admin: AdminKey) -> Router {
         .route("/connections/{name}/resume", post(connections::resume))
         .route("/connections/{name}/send", post(send::send))
         .route("/connections/{name}/publish", post(send::publish))
+        .route("/connections/{name}/publish/batch", post(publish_batch::publish_batch))
         .route("/connections/{name}/queue", get(queues::queue))
         .route("/connections/{name}/dlq", get(queues::dead_letters))
         .route("/connections/{name}/schedule", get(schedule::of_connection))
@@ -114,6 +120,7 @@ pub fn router(state: AppState, admin: AdminKey) -> Router {
     Router::new()
         .route("/health/live", get(health::live))
         .route("/health/ready", get(health::ready))
+        .route("/metrics", get(metrics::metrics))
         .route("/api/v1/projects", get(projects::list))
         .route("/api/v1/schedule", get(schedule::of_preset))
         .nest("/api/v1/projects/{project}", project)

@@ -120,7 +120,7 @@ fn outcome_response(outcome: &Outcome) -> Response {
     (status, [(CONTENT_TYPE, HeaderValue::from_static("application/json"))], outcome_text(outcome)).into_response()
 }
 
-fn caller_cid(headers: &HeaderMap) -> Result<Option<Cid>, Problem> {
+pub(super) fn caller_cid(headers: &HeaderMap) -> Result<Option<Cid>, Problem> {
     let Some(value) = headers.get(CID_HEADER) else { return Ok(None) };
     let text = value.to_str().unwrap_or_default();
     if text.is_empty() || text.len() > 64 || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -138,7 +138,7 @@ pub fn read_message(headers: &HeaderMap, body: &[u8], format: DataFormat) -> Res
     message(Fields::read(headers, body)?, format)
 }
 
-fn message(mut fields: Fields, format: DataFormat) -> Result<Message, Problem> {
+pub(super) fn message(mut fields: Fields, format: DataFormat) -> Result<Message, Problem> {
     let method = method(&mut fields);
     let path = path(&mut fields);
     let params = pairs(&mut fields, "params");

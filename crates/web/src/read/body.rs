@@ -1,5 +1,6 @@
 //! A request body, collected within its limit and with minimum progress, so that a slow caller holds a slot only for so long.
 
+use std::pin::Pin;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -7,6 +8,7 @@ use bytes::{Bytes, BytesMut};
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt;
+use tokio::time::Sleep;
 
 use crate::problem::Problem;
 
@@ -34,40 +36,66 @@ impl BodyBounds {
     }
 }
 
+/// A body that comes piece by piece, with minimum progress.
+pub struct Paced {
+    body: Body,
+    bounds: BodyBounds,
+    window: Pin<Box<Sleep>>,
+    window_bytes: usize,
+}
+
+impl Paced {
+    pub fn new(body: Body, bounds: &BodyBounds) -> Self {
+        Paced { body, bounds: bounds.clone(), window: Box::pin(tokio::time::sleep(bounds.window)), window_bytes: 0 }
+    }
+
+    /// The next bytes; `None` at the end. 408 when they come too slowly, 400 when the body breaks off.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, Problem> {
+        loop {
+            let frame = tokio::select! {
+                biased;
+                frame = self.body.frame() => frame,
+                () = &mut self.window => {
+                    if self.window_bytes < self.bounds.window_bytes_min {
+                        return Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "the body came too slowly"));
+                    }
+                    self.begin_window();
+                    continue;
+                }
+            };
+            match frame {
+                None => return Ok(None),
+                Some(Err(_)) => return Err(Problem::new(StatusCode::BAD_REQUEST, "the body broke off")),
+                Some(Ok(frame)) => {
+                    let Ok(data) = frame.into_data() else { continue };
+                    self.window_bytes += data.len();
+                    return Ok(Some(data));
+                }
+            }
+        }
+    }
+
+    /// The time that we spent ourselves is not held against the caller.
+    pub fn begin_window(&mut self) {
+        self.window_bytes = 0;
+        self.window.set(tokio::time::sleep(self.bounds.window));
+    }
+}
+
 /// Reads the whole body. 413 before anything is read when `Content-Length` tells, 408 when it comes too slowly, 400 when it breaks off.
-pub async fn collect(headers: &HeaderMap, mut body: Body, bounds: &BodyBounds) -> Result<Bytes, Problem> {
+pub async fn collect(headers: &HeaderMap, body: Body, bounds: &BodyBounds) -> Result<Bytes, Problem> {
     let bytes_max = bounds.request_bytes_max();
     let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if announced.is_some_and(|announced| announced > bytes_max) {
         return Err(Problem::too_large(bounds.body_bytes_max));
     }
     let mut collected = BytesMut::new();
-    let mut window = std::pin::pin!(tokio::time::sleep(bounds.window));
-    let mut window_bytes = 0;
-    loop {
-        let frame = tokio::select! {
-            biased;
-            frame = body.frame() => frame,
-            () = &mut window => {
-                if window_bytes < bounds.window_bytes_min {
-                    return Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "the body came too slowly"));
-                }
-                window_bytes = 0;
-                window.set(tokio::time::sleep(bounds.window));
-                continue;
-            }
-        };
-        match frame {
-            None => return Ok(collected.freeze()),
-            Some(Err(_)) => return Err(Problem::new(StatusCode::BAD_REQUEST, "the body broke off")),
-            Some(Ok(frame)) => {
-                let Ok(data) = frame.into_data() else { continue };
-                window_bytes += data.len();
-                if (collected.len() + data.len()) as u64 > bytes_max {
-                    return Err(Problem::too_large(bounds.body_bytes_max));
-                }
-                collected.extend_from_slice(&data);
-            }
+    let mut body = Paced::new(body, bounds);
+    while let Some(data) = body.next().await? {
+        if (collected.len() + data.len()) as u64 > bytes_max {
+            return Err(Problem::too_large(bounds.body_bytes_max));
         }
+        collected.extend_from_slice(&data);
     }
+    Ok(collected.freeze())
 }

@@ -71,7 +71,12 @@ impl Fields {
                 "the body must be JSON: `Content-Type: application/json`",
             ));
         }
-        let Object(left) = serde_json::from_slice(body).map_err(|error| unreadable(&error))?;
+        Fields::parse(body)
+    }
+
+    /// Reads the object, whatever the request says its type is. 400 with line and column for what is no JSON object.
+    pub fn parse(json: &[u8]) -> Result<Fields, Problem> {
+        let Object(left) = serde_json::from_slice(json).map_err(|error| unreadable(&error))?;
         let mut fields = Fields { left, errors: Vec::new() };
         fields.refuse_repeated();
         Ok(fields)
@@ -208,9 +213,14 @@ impl Fields {
 }
 
 fn says_json(headers: &HeaderMap) -> bool {
-    let Some(value) = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()) else { return false };
-    let essence = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let essence = essence(headers);
     essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
+}
+
+/// The content type in lower case, without its parameters.
+pub fn essence(headers: &HeaderMap) -> String {
+    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
 fn unreadable(error: &serde_json::Error) -> Problem {

@@ -5,11 +5,13 @@
 mod body;
 mod compact;
 mod fields;
+mod lines;
 mod query;
 mod segments;
 
 pub use body::{BodyBounds, collect};
 pub use compact::compact;
-pub use fields::{Fields, Given, object_pairs};
+pub use fields::{Fields, Given, essence, object_pairs};
+pub use lines::Lines;
 pub use query::{KINDS, Query};
 pub use segments::{Segments, delivery_id};

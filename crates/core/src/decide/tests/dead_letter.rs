@@ -69,16 +69,19 @@ fn z21_retries_by_hand_do_not_count() {
     assert_eq!(step(&run, 60_000), DeadLetterStep::Stay, "nor do they give the action another one");
 }
 
+// proves: R09
 #[test]
-fn d26_what_expired_is_not_retried_by_the_action() {
-    let mut run = Run::rounds(0, true);
-    run.policy.dlq.action = DlqAction::Retry { retries_max: 3 };
-    run.apply(Event::Expired, Roll::MIDDLE);
-    assert_eq!(dead_letter_due_at(&run.progress, &run.policy.dlq), None);
-    assert_eq!(step(&run, 60_000), DeadLetterStep::Stay);
-    run.policy.dlq.action = DlqAction::Discard;
-    applied(&mut run, 60_000);
-    assert_eq!((run.progress.status, run.progress.failure), (Status::Discarded, Some(Failure::Expired)));
+fn d26_what_expired_or_was_too_old_is_not_retried_by_the_action() {
+    for (event, failure) in [(Event::Expired, Failure::Expired), (Event::TooOld, Failure::TooOld)] {
+        let mut run = Run::rounds(0, true);
+        run.policy.dlq.action = DlqAction::Retry { retries_max: 3 };
+        run.apply(event, Roll::MIDDLE);
+        assert_eq!(dead_letter_due_at(&run.progress, &run.policy.dlq), None);
+        assert_eq!(step(&run, 60_000), DeadLetterStep::Stay);
+        run.policy.dlq.action = DlqAction::Discard;
+        applied(&mut run, 60_000);
+        assert_eq!((run.progress.status, run.progress.failure), (Status::Discarded, Some(failure)));
+    }
 }
 
 #[test]

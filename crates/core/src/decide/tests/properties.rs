@@ -175,7 +175,7 @@ fn take(turn: &Turn, run: &mut Run, seen: &mut Seen, direct: bool, roll: Roll) -
         return by_hand(*act, run, seen);
     }
     match before.status {
-        Status::Pending => match before_attempt(run.at(), false, run.now) {
+        Status::Pending => match before_attempt(run.at(), Some(Timestamp::default()), run.now) {
             Gate::WaitUntil(time) => {
                 prop_assert!(time > run.now);
                 run.now = time;
@@ -185,6 +185,11 @@ fn take(turn: &Turn, run: &mut Run, seen: &mut Seen, direct: bool, roll: Roll) -
                 run.apply(Event::Expired, roll);
                 let end = if run.policy.dlq.use_dlq { Status::Dlq } else { Status::Expired };
                 prop_assert_eq!((run.progress.status, run.progress.attempts), (end, before.attempts));
+            }
+            Gate::TooOld => {
+                prop_assert!(run.policy.age_cap.is_some() && run.ladder.is_some());
+                run.apply(Event::TooOld, roll);
+                prop_assert_eq!((run.progress.status, run.progress.attempts), (Status::Dlq, before.attempts));
             }
             Gate::Attempt => attempt(turn, run, seen, direct, roll, &before)?,
         },

@@ -4,16 +4,16 @@
 
 use std::sync::Arc;
 
+use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
-use postrider_core::decide::{Event, Snapshot, decide};
+use postrider_core::decide::{Event, Snapshot, decide, leaves_at};
 use postrider_core::delivery::{Delivery, Progress, Status};
-use postrider_core::{Timestamp, Wait};
 use postrider_store::{Command, CommandAnswer, PAGE_ROWS_MAX, PageRequest, StoreError};
 
 use super::{Asked, Next, Unordered};
 use crate::attempt;
 use crate::runner::commands::{Change, change};
-use crate::runner::{Exit, earlier};
+use crate::runner::{Exit, earlier, given_up};
 
 /// What a look through a queue has found.
 pub(super) struct Expiring {
@@ -105,16 +105,26 @@ impl Unordered {
         true
     }
 
-    /// It waits: its time may come (Z17).
-    pub(super) fn note_expiry(&mut self, progress: &Progress) {
-        let life = self.post.connection().and_then(|connection| connection.spec.policy.expires_after);
-        if let Some(life) = life {
-            self.expiry_at = earlier(self.expiry_at, Some(progress.age_from + life));
-        }
+    /// It waits: its time may come (Z17, R09).
+    pub(super) fn note_expiry(&mut self, delivery: &Delivery, progress: &Progress) {
+        let Some(connection) = self.post.connection().filter(|connection| gives_up(connection)) else { return };
+        let at = Snapshot { progress, policy: &connection.spec.policy, ladder: delivery.ladder.as_ref() };
+        self.expiry_at = earlier(self.expiry_at, leaves_at(at, connection.open_since()));
+    }
+
+    /// Something came back to this queue in the store. What is then due is judged when it is claimed; a cap can only end a whole cap later.
+    pub(super) fn note_returned(&mut self) {
+        let Some(connection) = self.post.connection() else { return };
+        let policy = &connection.spec.policy;
+        let at = match policy.expires_after {
+            Some(_) => Some(Timestamp::default()),
+            None => policy.age_cap.map(|cap| self.post.shared.now() + cap),
+        };
+        self.expiry_at = earlier(self.expiry_at, at);
     }
 
     /// Looks through all that waits, whether it is due or not and also while the queue is held (D22).
-    pub(super) fn look_for_expired(&mut self, life: Wait, now: Timestamp) {
+    pub(super) fn look_for_expired(&mut self, connection: Arc<Connection>, now: Timestamp) {
         let (store, queue_id) = (Arc::clone(&self.post.shared.store), self.post.queue_id());
         let rows_max = self.post.shared.options.settle_batch_max.max(1);
         self.expiry_at = None;
@@ -127,11 +137,11 @@ impl Unordered {
                     Err(error) => return Asked::Expiring(Err(error)),
                 };
                 for delivery in read.items.into_iter().filter(|row| row.progress.status == Status::Pending) {
-                    let at = delivery.progress.age_from + life;
-                    if at <= now && found.expired.len() < rows_max {
-                        found.expired.push(delivery);
-                    } else {
-                        found.next = earlier(found.next, Some(at));
+                    let ladder = delivery.ladder.as_ref();
+                    let at = Snapshot { progress: &delivery.progress, policy: &connection.spec.policy, ladder };
+                    match leaves_at(at, connection.open_since()) {
+                        Some(at) if at <= now && found.expired.len() < rows_max => found.expired.push(delivery),
+                        at => found.next = earlier(found.next, at),
                     }
                 }
                 page.cursor = read.next_cursor;
@@ -152,11 +162,25 @@ impl Unordered {
             }
             let progress = &delivery.progress;
             let snapshot = Snapshot { progress, policy: &connection.spec.policy, ladder: delivery.ladder.as_ref() };
-            if let Ok(decision) = decide(Event::Expired, snapshot, shared.now(), shared.roll()) {
+            // The connection may have been changed since it was looked at.
+            if let Some(decision) = given_up(&shared, snapshot, connection.open_since(), shared.now()) {
                 self.commanded.insert(delivery.id);
                 let caller = self.waiting.remove(&delivery.id);
                 self.hand_over(&delivery, decision.progress, None, None, caller, None);
             }
         }
+    }
+}
+
+/// Something that waits here may come to its end by its age.
+pub(super) fn gives_up(connection: &Connection) -> bool {
+    connection.spec.policy.expires_after.is_some() || connection.spec.policy.age_cap.is_some()
+}
+
+/// Nothing that waits here comes to its end by its age before this; only then is it worth looking through a whole queue.
+pub(super) fn earliest_end(connection: &Connection) -> Option<Timestamp> {
+    match connection.spec.policy.expires_after {
+        Some(_) => Some(Timestamp::default()),
+        None => Some(connection.open_since()? + connection.spec.policy.age_cap?),
     }
 }

@@ -69,7 +69,7 @@ async fn every_hot_verb_and_every_listing_goes_along_an_index() {
         listing::line_sql(),
         listing::due_sql(),
         lookups::dead_letter_sql("*", DeadLetterFilter::default()),
-        lookups::dead_letter_sql("dead_at", DeadLetterFilter { dlq_retries_below: Some(3), leave_out_expired: true }),
+        lookups::dead_letter_sql("dead_at", DeadLetterFilter { dlq_retries_below: Some(3), leave_out_aged: true }),
         format!("{} WHERE id = ?1", lookups::SUMMARY_SQL),
         format!("{} WHERE project_id = ?1 ORDER BY id", lookups::SUMMARY_SQL),
         "SELECT no FROM delivery_log WHERE ended_at < ?1 ORDER BY ended_at LIMIT ?2".to_owned(),

@@ -1,0 +1,188 @@
+//! `/metrics` in the Prometheus text format 0.0.4: counters of this process and of its store, and the kept depths of queues.
+//!
+//! Nothing is counted for it: no table is scanned, and the number of series is bounded however many connections there are.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::HeaderValue;
+use http::header::CONTENT_TYPE;
+use postrider_core::connection::Connection;
+use postrider_engine::Figures;
+use postrider_store::{QueueSummary, Statistics};
+
+use super::AppState;
+use crate::problem::Problem;
+
+/// `metrics_connections_max`: connections with series of their own, the oldest first; all others together are `other`.
+const CONNECTIONS_MAX: usize = 1000;
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+
+pub async fn metrics(State(state): State<AppState>) -> Result<Response, Problem> {
+    let mut summaries = BTreeMap::new();
+    let mut project_names = BTreeMap::new();
+    for project in state.read().projects().await? {
+        let of_project = state.read().queue_summaries(project.id).await?;
+        summaries.extend(of_project.into_iter().map(|summary| (summary.queue_id, summary)));
+        project_names.insert(project.id, project.name);
+    }
+    let mut page = Page(String::with_capacity(8 << 10));
+    about_process(&mut page, state.started_at.as_millis());
+    about_engine(&mut page, &state.engine.figures());
+    if let Some(statistics) = state.read().statistics() {
+        about_store(&mut page, statistics);
+    }
+    let connections = state.engine.connections();
+    let rows = connections.iter().filter_map(|connection| {
+        let summary = summaries.get(&connection.id)?;
+        let project = project_names.get(&connection.project_id).map_or("", String::as_str);
+        Some((labels(project, connection), *summary))
+    });
+    about_queues(&mut page, rows, CONNECTIONS_MAX);
+    Ok(([(CONTENT_TYPE, TEXT)], page.0).into_response())
+}
+
+/// The text as far as it is written.
+struct Page(String);
+
+impl Page {
+    /// Opens a family. Its samples follow.
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    fn sample(&mut self, name: &str, labels: &str, value: impl std::fmt::Display) {
+        let _ = if labels.is_empty() {
+            writeln!(self.0, "{name} {value}")
+        } else {
+            writeln!(self.0, "{name}{{{labels}}} {value}")
+        };
+    }
+
+    fn counter(&mut self, name: &str, help: &str, value: u64) {
+        self.family(name, "counter", help);
+        self.sample(name, "", value);
+    }
+}
+
+fn about_process(page: &mut Page, started_at_ms: i64) {
+    page.family("postrider_build_info", "gauge", "Always 1; the version is in the label.");
+    page.sample("postrider_build_info", concat!("version=\"", env!("CARGO_PKG_VERSION"), "\""), 1);
+    let name = "process_start_time_seconds";
+    page.family(name, "gauge", "When the process started, in seconds since 1970-01-01T00:00:00Z.");
+    page.sample(name, "", started_at_ms as f64 / 1000.0);
+}
+
+fn about_engine(page: &mut Page, figures: &Figures) {
+    page.counter(
+        "postrider_deliveries_accepted_total",
+        "Requests stored to be delivered; direct calls are not stored.",
+        figures.accepted,
+    );
+    page.counter(
+        "postrider_deliveries_settled_total",
+        "Decisions written about stored requests, such as delivered, due again or dead.",
+        figures.settled,
+    );
+    let name = "postrider_requests_total";
+    page.family(name, "counter", "Requests answered, by the flag of their result object.");
+    let requests = figures.requests;
+    for (result, count) in [
+        ("is_ok", requests.is_ok),
+        ("is_in_queue", requests.is_in_queue),
+        ("is_in_dlq", requests.is_in_dlq),
+        ("not_delivered", requests.not_delivered),
+    ] {
+        page.sample(name, &format!("result=\"{result}\""), count);
+    }
+    let name = "postrider_attempts_total";
+    page.family(name, "counter", "Attempts made, by what came of them: delivered, or the code of the failure.");
+    for (outcome, count) in &figures.attempts {
+        page.sample(name, &format!("outcome=\"{outcome}\""), count);
+    }
+}
+
+fn about_store(page: &mut Page, statistics: Statistics) {
+    let Statistics { statements, commits, enqueued, settled } = statistics;
+    page.counter("postrider_store_statements_total", "Statements of the store's writer.", statements);
+    page.counter("postrider_store_commits_total", "Transactions that changed something, each with one fsync.", commits);
+    page.counter("postrider_store_enqueued_total", "Deliveries written by the store.", enqueued);
+    page.counter("postrider_store_settled_total", "Settlements applied by the store.", settled);
+}
+
+/// Gauges of each connection up to the limit, and of all others together.
+fn about_queues(page: &mut Page, rows: impl Iterator<Item = (String, QueueSummary)>, connections_max: usize) {
+    let mut shown: Vec<(String, [u64; 3])> = Vec::new();
+    let mut others: Option<[u64; 3]> = None;
+    for (labels, summary) in rows {
+        let values = [summary.waiting, summary.waiting_bytes, summary.dead];
+        if shown.len() < connections_max {
+            shown.push((labels, values));
+        } else {
+            let sum = others.get_or_insert([0; 3]);
+            for (sum, value) in sum.iter_mut().zip(values) {
+                *sum = sum.saturating_add(value);
+            }
+        }
+    }
+    shown.extend(others.map(|sum| (r#"project="",connection="other",type="""#.to_owned(), sum)));
+    let families = [
+        ("postrider_queue_waiting", "Requests waiting in the connection's queue, those in flight included."),
+        ("postrider_queue_waiting_bytes", "Bytes of the bodies of what waits."),
+        ("postrider_dlq_dead", "Requests in the connection's dead-letter queue."),
+    ];
+    for (index, (name, help)) in families.into_iter().enumerate() {
+        page.family(name, "gauge", help);
+        for (labels, values) in &shown {
+            page.sample(name, labels, values[index]);
+        }
+    }
+}
+
+fn labels(project: &str, connection: &Connection) -> String {
+    let (project, name) = (escaped(project), escaped(&connection.name));
+    format!("project=\"{project}\",connection=\"{name}\",type=\"{}\"", connection.kind().as_str())
+}
+
+/// A label's value: backslash, quote and line feed are written with a backslash.
+fn escaped(value: &str) -> String {
+    value.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use postrider_core::id::QueueId;
+
+    fn summary(waiting: u64, dead: u64) -> QueueSummary {
+        let queue_id = QueueId::from_u128(1);
+        QueueSummary { queue_id, waiting, waiting_bytes: 10, dead, oldest_waiting_since: None, owner: None }
+    }
+
+    #[test]
+    fn beyond_the_limit_connections_are_summed_as_other() {
+        let rows = || (1..=5).map(|n| (format!("connection=\"{n}\""), summary(n, 10 * n)));
+        let text = |connections_max| {
+            let mut page = Page(String::new());
+            about_queues(&mut page, rows(), connections_max);
+            page.0
+        };
+        let bounded = text(2);
+        assert!(bounded.contains("postrider_queue_waiting{connection=\"2\"} 2\n"), "{bounded}");
+        assert!(!bounded.contains("connection=\"3\""), "{bounded}");
+        assert!(
+            bounded.contains("postrider_queue_waiting{project=\"\",connection=\"other\",type=\"\"} 12\n"),
+            "{bounded}"
+        );
+        assert!(bounded.contains("postrider_dlq_dead{project=\"\",connection=\"other\",type=\"\"} 120\n"), "{bounded}");
+        assert!(!text(5).contains("other"));
+    }
+
+    #[test]
+    fn label_values_are_escaped() {
+        assert_eq!(escaped("a\"b\\c\nd"), r#"a\"b\\c\nd"#);
+    }
+}
