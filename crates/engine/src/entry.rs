@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use postrider_core::connection::{Connection, Target};
 use postrider_core::delivery::{Origin, Progress};
-use postrider_core::id::{DeliveryId, ProjectId};
+use postrider_core::id::{Cid, DeliveryId, ProjectId};
 use postrider_core::message::Message;
 use postrider_core::outcome::Outcome;
 use postrider_core::schedule::Schedule;
 use postrider_core::{Answer, Reply, SettingError};
-use postrider_store::{Enqueued, NewBody, NewDelivery};
+use postrider_store::{Enqueued, NewBody, NewDelivery, StoreError};
 
 use crate::call::{self, Retries};
 use crate::engine::{ConnectionRef, SendOptions};
@@ -42,10 +42,14 @@ pub(crate) async fn send(
     let waiting = shared.notifier.expect(id, cid.clone());
     let stored = match shared.intake.store(new).await? {
         Ok(stored) => stored,
-        Err(error) => return Ok(Outcome::not_stored(cid, error.to_string())),
+        Err(error) => return could_not_store(cid, error),
     };
     match stored {
-        Enqueued::Stored { .. } => Ok(waiting.outcome(connection.spec.policy.timeout).await),
+        Enqueued::Stored { .. } => {
+            let outcome = waiting.outcome(connection.spec.policy.timeout).await;
+            let is_gone = shared.connections.get(connection.id).is_none();
+            Ok(if is_gone { outcome.without_queue() } else { outcome })
+        }
         other => not_newly_stored(shared, other, Outcome::queued(id, cid), &connection).await,
     }
 }
@@ -64,7 +68,15 @@ pub(crate) async fn publish(
     match shared.intake.store(new).await? {
         Ok(Enqueued::Stored { .. }) => Ok(queued),
         Ok(other) => not_newly_stored(shared, other, queued, &connection).await,
-        Err(error) => Ok(Outcome::not_stored(queued.cid, error.to_string())),
+        Err(error) => could_not_store(queued.cid, error),
+    }
+}
+
+/// A full store is a refusal with the limit's name (D07); other trouble is told in the result (Z30).
+fn could_not_store(cid: Cid, error: StoreError) -> Result<Outcome, Refusal> {
+    match error {
+        StoreError::Full { limit } => Err(Refusal::Full { limit }),
+        error => Ok(Outcome::not_stored(cid, error.to_string())),
     }
 }
 
@@ -138,9 +150,7 @@ async fn not_newly_stored(
         Enqueued::KeyReused => {
             Err(Refusal::Conflict("the idempotency key was used for another request before".to_owned()))
         }
-        Enqueued::Full { limit } => {
-            Ok(Outcome::not_stored(queued.cid, format!("the store is full: limit `{limit}` is reached")))
-        }
+        Enqueued::Full { limit } => Err(Refusal::Full { limit }),
         Enqueued::NoConnection => Err(Refusal::NotFound { what: "connection", name: connection.name.clone() }),
     }
 }
