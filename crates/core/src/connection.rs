@@ -126,13 +126,19 @@ impl ConnectionSpec {
 /// A connection's name: 1 to 200 characters, no `/` (D16), no control characters, no space at either end.
 pub fn check_name(name: &str) -> Result<(), SettingError> {
     let length = name.chars().count();
-    let bad =
-        length == 0 || length > 200 || name.contains('/') || name.chars().any(char::is_control) || name.trim() != name;
+    // Clients take a path segment of dots away before they send it, so nothing could ever reach such a connection.
+    let of_dots = name == "." || name == "..";
+    let bad = length == 0
+        || length > 200
+        || of_dots
+        || name.contains('/')
+        || name.chars().any(char::is_control)
+        || name.trim() != name;
     if bad {
         return Err(SettingError::new(
             "name",
             name,
-            "1 to 200 characters, no `/`, no control characters, no space at either end",
+            "1 to 200 characters, no `/`, no control characters, no space at either end, and neither `.` nor `..`",
         ));
     }
     Ok(())

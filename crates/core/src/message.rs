@@ -26,7 +26,7 @@ pub struct RequestHead {
     pub headers: HeaderList,
 }
 
-/// An HTTP method: an RFC 9110 token, in capitals.
+/// An HTTP method: an RFC 9110 token, in capitals. Never CONNECT: it opens a tunnel and carries no request, so it could not be delivered.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Method(std::borrow::Cow<'static, str>);
@@ -36,6 +36,8 @@ pub struct Method(std::borrow::Cow<'static, str>);
 pub enum MessageError {
     #[error("`{0}` is not an HTTP method: allowed are letters, digits and -")]
     Method(String),
+    #[error("the method CONNECT cannot be delivered: it opens a tunnel")]
+    Tunnel,
     #[error("`{0}` is not a header name: allowed are letters, digits and !#$%&'*+-.^_`|~")]
     HeaderName(String),
     #[error("the value of header `{0}` has a control character: CR, LF, NUL and the like are not allowed")]
@@ -73,6 +75,7 @@ impl TryFrom<String> for Method {
         match text.to_ascii_uppercase().as_str() {
             "POST" => Ok(Method::POST),
             "GET" => Ok(Method::GET),
+            "CONNECT" => Err(MessageError::Tunnel),
             other => Ok(Method(std::borrow::Cow::Owned(other.to_owned()))),
         }
     }
@@ -183,6 +186,7 @@ mod tests {
 
     #[test]
     fn a_method_is_a_token_in_capitals() {
+        assert_eq!("connect".parse::<Method>(), Err(MessageError::Tunnel));
         assert_eq!("purge".parse::<Method>().unwrap().as_str(), "PURGE");
         assert!("GET /".parse::<Method>().is_err());
         assert!("".parse::<Method>().is_err());

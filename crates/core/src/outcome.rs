@@ -39,6 +39,21 @@ impl Outcome {
         Outcome { state: OutcomeState::NotDelivered, msg_id: None, cid, error: Some(error), response: None }
     }
 
+    /// Its connection was deleted meanwhile: what waited was discarded with it (Z18), and nothing will come of it any more.
+    #[must_use]
+    pub fn without_queue(self) -> Self {
+        match self.state {
+            OutcomeState::IsOk | OutcomeState::NotDelivered => self,
+            OutcomeState::IsInQueue | OutcomeState::IsInDlq => {
+                let error = match self.error {
+                    Some(error) => format!("discarded with its connection; before that: {error}"),
+                    None => "discarded with its connection".to_owned(),
+                };
+                Outcome { state: OutcomeState::NotDelivered, error: Some(error), ..self }
+            }
+        }
+    }
+
     /// After the attempt that the caller waited for, as it was settled.
     pub fn after_attempt(msg_id: DeliveryId, cid: Cid, progress: &Progress, reply: Reply) -> Self {
         let state = match progress.status {

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// A template or a request's own path may be this many bytes long.
 pub const PATH_BYTES_MAX: usize = 4096;
+/// Of the path and query together: what an address can hold where requests are built. Longer ones could never be sent.
+const TARGET_BYTES_MAX: usize = 65_534;
 
 /// All but the unreserved characters of RFC 3986, section 2.3.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -59,6 +61,8 @@ pub enum FillError {
     DotSegment { segment: String },
     #[error("the request's path has {bytes} bytes: at most {PATH_BYTES_MAX} are allowed")]
     TooLong { bytes: usize },
+    #[error("the path with its query has {bytes} bytes: at most {TARGET_BYTES_MAX} are allowed")]
+    TargetTooLong { bytes: usize },
     #[error(
         "the request's path contains {found:?}: spaces, control characters and other unsafe ones have to be escaped as %XX"
     )]
@@ -151,6 +155,9 @@ impl PathTemplate {
         if !query.is_empty() {
             path.push('?');
             path.push_str(&query);
+        }
+        if path.len() > TARGET_BYTES_MAX {
+            return Err(FillError::TargetTooLong { bytes: path.len() });
         }
         Ok(path)
     }

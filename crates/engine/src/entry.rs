@@ -42,10 +42,14 @@ pub(crate) async fn send(
     let waiting = shared.notifier.expect(id, cid.clone());
     let stored = match shared.intake.store(new).await? {
         Ok(stored) => stored,
-        Err(error) => return Ok(not_stored(cid, &error)),
+        Err(error) => return could_not_store(cid, &error),
     };
     match stored {
-        Enqueued::Stored { .. } => Ok(waiting.outcome(connection.spec.policy.timeout).await),
+        Enqueued::Stored { .. } => {
+            let outcome = waiting.outcome(connection.spec.policy.timeout).await;
+            let is_gone = shared.connections.get(connection.id).is_none();
+            Ok(if is_gone { outcome.without_queue() } else { outcome })
+        }
         other => not_newly_stored(shared, other, Outcome::queued(id, cid), &connection).await,
     }
 }
@@ -105,7 +109,15 @@ async fn published(
     match stored {
         Ok(Enqueued::Stored { .. }) => Ok(queued),
         Ok(other) => not_newly_stored(shared, other, queued, connection).await,
-        Err(error) => Ok(not_stored(queued.cid, &error)),
+        Err(error) => could_not_store(queued.cid, &error),
+    }
+}
+
+/// A full store is a refusal with the limit's name (D07); other trouble is told in the result (Z30).
+fn could_not_store(cid: Cid, error: &StoreError) -> Result<Outcome, Refusal> {
+    match error {
+        StoreError::Full { limit } => Err(Refusal::Full { limit }),
+        error => Ok(not_stored(cid, error)),
     }
 }
 
@@ -205,9 +217,7 @@ async fn not_newly_stored(
         Enqueued::KeyReused => {
             Err(Refusal::Conflict("the idempotency key was used for another request before".to_owned()))
         }
-        Enqueued::Full { limit } => {
-            Ok(Outcome::not_stored(queued.cid, format!("the store is full: limit `{limit}` is reached")))
-        }
+        Enqueued::Full { limit } => Err(Refusal::Full { limit }),
         Enqueued::NoConnection => Err(Refusal::NotFound { what: "connection", name: connection.name.clone() }),
     }
 }

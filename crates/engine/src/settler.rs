@@ -170,8 +170,10 @@ fn follow_up(shared: &Shared, settlement: &Settlement, settled: &Settled) {
 
 /// The attempt was made, but another owner decides: the request is still in the queue as far as anybody knows.
 fn outcome_as_written(outcome: Outcome, settled: &Settled, id: DeliveryId) -> Outcome {
-    if !matches!(settled, Settled::Stale) {
-        return outcome;
+    match settled {
+        Settled::Stale => {}
+        Settled::Gone => return outcome.without_queue(),
+        _ => return outcome,
     }
     Outcome {
         state: OutcomeState::IsInQueue,

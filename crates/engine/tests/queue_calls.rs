@@ -210,3 +210,27 @@ async fn z11_a_caller_whose_turn_came_in_time_is_told_the_outcome() {
     pass(10.0).await;
     assert_eq!(stage.remote.bodies(), ["0", "1", "2"]);
 }
+
+// A caller must not be told that a request waits which was discarded with its connection.
+#[tokio::test(start_paused = true)]
+async fn z18_callers_are_told_when_the_connection_is_deleted_under_them() {
+    for ordered in [true, false] {
+        for max_retries in [0, 3] {
+            let stage = Stage::set(Remote::always(timed_out(5000))).await;
+            let settings = json!({"use_queue": true, "max_retries": max_retries, "ordered": ordered, "concurrency": 1});
+            stage.connection("a", settings).await;
+            let calls = ["1", "2", "3"].map(|body| stage.send_aside("a", body));
+            pass(1.0).await;
+            stage.engine.delete_connection(stage.project, &named("a"), true).await.unwrap();
+            pass(120.0).await;
+            for call in calls {
+                let outcome = call.await.unwrap();
+                assert_eq!(outcome.state, OutcomeState::NotDelivered, "{ordered} {max_retries}: {outcome:?}");
+                assert!(outcome.error.unwrap().starts_with("discarded with its connection"));
+                assert_eq!(stage.status(outcome.msg_id.unwrap()).await, Status::Discarded);
+            }
+            assert_eq!(stage.remote.count(), 1, "nothing was sent after it");
+            stage.check().await;
+        }
+    }
+}

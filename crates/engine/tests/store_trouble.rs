@@ -7,7 +7,7 @@ use std::sync::Arc;
 use postrider_core::delivery::Status;
 use postrider_core::outcome::OutcomeState;
 use postrider_core::{Failure, Wait};
-use postrider_engine::{EngineOptions, Refusal};
+use postrider_engine::{EngineOptions, Refusal, SendOptions};
 use postrider_store::{MemoryStore, Store, StoreLimits, StoreRead};
 use serde_json::json;
 use stage::faltering::Faltering;
@@ -44,9 +44,11 @@ async fn z30_a_full_store_refuses_and_drops_nothing() {
     stage.connection("a", json!({"use_queue": true, "max_retries": 9, "use_dlq": false})).await;
     stage.publish("a", "1").await;
     stage.publish("a", "2").await;
-    let outcome = stage.send("a", "3").await;
-    assert_eq!((outcome.state, outcome.msg_id), (OutcomeState::NotDelivered, None));
-    assert!(outcome.error.unwrap().contains("queue_messages_max"));
+    let full = Err(Refusal::Full { limit: "queue_messages_max" });
+    assert_eq!(stage.try_send("a", post("3")).await, full);
+    stage.pause("a", true).await;
+    let options = SendOptions::default();
+    assert_eq!(stage.engine.publish(stage.project, &named("a"), post("3"), options).await, full);
 }
 
 #[tokio::test(start_paused = true)]

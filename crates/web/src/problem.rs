@@ -13,6 +13,8 @@ use serde_json::{Map, Value, json};
 
 /// How long a caller is asked to wait when we cannot take requests now.
 const RETRY_AFTER_SECONDS: &str = "5";
+/// Fields that one refusal names; a request could have thousands of wrong ones.
+const ERRORS_MAX: usize = 100;
 
 /// One field that was refused: what is wrong with it, and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,8 +61,13 @@ impl Problem {
     }
 
     /// 422: the request can be read, and these fields are refused.
-    pub fn fields(errors: Vec<FieldError>) -> Self {
-        let detail = errors.iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join("; ");
+    pub fn fields(mut errors: Vec<FieldError>) -> Self {
+        let left_out = errors.len().saturating_sub(ERRORS_MAX);
+        errors.truncate(ERRORS_MAX);
+        let mut detail = errors.iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join("; ");
+        if left_out > 0 {
+            detail.push_str(&format!("; and {left_out} more"));
+        }
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail).naming(errors)
     }
 
@@ -81,6 +88,14 @@ impl Problem {
 
     pub fn too_large(allowed: u64) -> Self {
         let detail = format!("the body is too large: at most {allowed} bytes are allowed (`body_bytes_max`)");
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+    }
+
+    /// The request around the body, with its escapes.
+    pub fn request_too_large(allowed: u64) -> Self {
+        let detail = format!(
+            "the request is too large: at most {allowed} bytes are allowed (`request_bytes_max`); `body_base64` needs least for a body that JSON escapes"
+        );
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
     }
 

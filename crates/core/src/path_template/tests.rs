@@ -49,6 +49,13 @@ fn placeholders_are_filled_and_the_rest_is_the_query() {
 }
 
 #[test]
+fn what_no_address_can_hold_is_an_error() {
+    // "/a?q=" has five bytes.
+    assert!(fill("/a", &[("q", &"x".repeat(65_529))], "").is_ok());
+    assert_eq!(fill("/a", &[("q", &"x".repeat(65_530))], ""), Err(FillError::TargetTooLong { bytes: 65_535 }));
+}
+
+#[test]
 fn a_placeholder_without_a_value_is_an_error() {
     assert_eq!(fill("/a/{id}", &[], ""), Err(FillError::Missing { name: "id".to_owned() }));
     assert_eq!(fill("/a/{id}", &[("ID", "1")], ""), Err(FillError::Missing { name: "id".to_owned() }));

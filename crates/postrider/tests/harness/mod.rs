@@ -2,12 +2,16 @@
 #![allow(dead_code, unused_imports, reason = "each test uses its own part of the harness")]
 
 mod api;
+mod bench;
 mod peer;
+mod raw_remote;
 mod receiver;
 mod server;
 
 pub use api::Api;
+pub use bench::{Bench, flags};
 pub use peer::Peer;
+pub use raw_remote::{Act, RawRemote};
 pub use receiver::Receiver;
 pub use server::{KEY, Server};
 

@@ -87,6 +87,10 @@ impl SqliteStore {
     /// # Errors
     /// `Unavailable` when another server has the file, the place cannot be written, or a newer server wrote it; `Corrupt` when it is no store.
     pub fn open(database: &Path, options: SqliteOptions) -> Result<Self, StoreError> {
+        SqliteStore::open_files(database, options).map_err(open::opening(database))
+    }
+
+    fn open_files(database: &Path, options: SqliteOptions) -> Result<Self, StoreError> {
         let lock = FileLock::take(database)?;
         let space = Space::below(database, options.free_bytes_min);
         let counters = Arc::new(Counters::default());

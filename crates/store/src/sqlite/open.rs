@@ -22,11 +22,36 @@ fn named(database: &Path) -> impl Fn(rusqlite::Error) -> StoreError {
     }
 }
 
+/// Whatever goes wrong before the store is open is told with the file's name.
+pub(super) fn opening(database: &Path) -> impl Fn(StoreError) -> StoreError {
+    let name = database.display().to_string();
+    move |error| match error {
+        StoreError::Unavailable(why) if why.contains(&name) => StoreError::Unavailable(why),
+        StoreError::Corrupt(why) if why.contains(&name) => StoreError::Corrupt(why),
+        StoreError::Unavailable(why) => StoreError::Unavailable(format!("the store `{name}` cannot be opened: {why}")),
+        StoreError::Corrupt(why) => StoreError::Corrupt(format!("the store `{name}` is damaged: {why}")),
+        other => StoreError::Unavailable(format!("the store `{name}` cannot be opened: {other}")),
+    }
+}
+
+/// A database with tables and none of ours belongs to another program, and is left as it is.
+fn refuse_foreign(connection: &Connection, database: &Path) -> Result<(), StoreError> {
+    let sql = "SELECT COUNT(*), COALESCE(SUM(name = 'delivery_log'), 0) FROM sqlite_schema";
+    let (any, ours): (i64, i64) =
+        connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).map_err(named(database))?;
+    if any > 0 && ours == 0 {
+        let name = database.display();
+        return Err(StoreError::Corrupt(format!("`{name}` is no store: it is the database of another program")));
+    }
+    Ok(())
+}
+
 /// The connection that writes: WAL, and every commit on disk before it returns.
 pub(super) fn writer(database: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(database, flags).map_err(named(database))?;
     connection.busy_timeout(BUSY)?;
+    refuse_foreign(&connection, database)?;
     let mode: String =
         connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).map_err(named(database))?;
     if !mode.eq_ignore_ascii_case("wal") {

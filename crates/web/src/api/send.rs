@@ -106,7 +106,9 @@ async fn take(
         ["is_ok", "is_in_queue", "is_in_dlq"]
             .into_iter()
             .fold(problem, |problem, flag| problem.with_member(flag, false.into()))
+            .with_member("msg_id", serde_json::Value::Null)
             .with_member("error", error.into())
+            .with_member("response", serde_json::Value::Null)
     })
 }
 

@@ -50,7 +50,20 @@ async fn a_newer_schema_is_refused_by_its_version() {
     made.store().close().await.unwrap();
     Connection::open(made.path()).unwrap().execute_batch("PRAGMA user_version = 99").unwrap();
     let error = refused(&made.path()).to_string();
-    assert!(error.contains("version 99"), "{error}");
+    assert!(error.contains("version 99") && error.contains("store.db"), "{error}");
+}
+
+#[test]
+fn the_database_of_another_program_is_refused_and_left_as_it_is() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("accounts.db");
+    let theirs = Connection::open(&path).unwrap();
+    theirs.execute_batch("CREATE TABLE account (name TEXT); PRAGMA user_version = 1").unwrap();
+    theirs.close().unwrap();
+    let before = std::fs::read(&path).unwrap();
+    let error = refused(&path);
+    assert!(matches!(&error, StoreError::Corrupt(why) if why.contains("accounts.db")), "{error:?}");
+    assert_eq!(std::fs::read(&path).unwrap(), before);
 }
 
 #[test]
