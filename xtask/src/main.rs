@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods, reason = "times real builds and real processes, which no simulation runs")]
 
 mod check;
+mod crash;
 mod install;
 mod peers;
 mod process;
@@ -21,6 +22,7 @@ cargo xtask COMMAND
 
   check            formatting, clippy, tidy, documentation, licences and sources of dependencies
   test [ARGS…]     every test, with the peer lab; ARGS go to `cargo test` in place of --workspace
+  crash            kill -9 of the real binary, checked: [--rounds 200] [--seed N]; another seed each time
   tidy             only the rules of the house: sizes, arrows between crates, names, words
   peers            installs the peer lab and prints where it is
 
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
     let result = match args.split_first().map(|(command, rest)| (command.as_str(), rest)) {
         Some(("check", [])) => check::run(),
         Some(("test", rest)) => test::run(rest),
+        Some(("crash", rest)) => crash::run(rest),
         Some(("tidy", [])) => tidy::run(),
         Some(("peers", [])) => peers::run(),
         Some(("help" | "--help" | "-h", _)) => {

@@ -24,7 +24,7 @@ use harness::{Api, Server, pseudo_random};
 use operators::Operator;
 use publishers::{How, Numbers, ask_until_killed};
 use receiver::Remote;
-use scenario::{DIRECT, HEALTHY, OPERATED, PLANS, TOPIC};
+use scenario::{DIRECT, HEALTHY, OPERATED, PLANS, TOPIC, UNORDERED};
 
 const PROJECT: &str = "/api/v1/projects/default";
 /// Findings that are shown; one broken rule breaks it for many.
@@ -115,6 +115,8 @@ fn set_to_work(api: &Api, books: &Shared, numbers: &Numbers, dice: &mut u64) -> 
     let ask = |name, how| tokio::spawn(ask_until_killed(api.clone(), books.clone(), numbers.clone(), name, how));
     let mut everybody: Vec<_> = PLANS.iter().map(|plan| ask(plan.name, How::Publish)).collect();
     everybody.extend([ask(DIRECT, How::Send), ask(DIRECT, How::Send)]);
+    // Several at once fill what may run ahead and the slots.
+    everybody.extend([HEALTHY, HEALTHY, UNORDERED, UNORDERED].map(|name| ask(name, How::Publish)));
     let mut operator = || Operator { api: api.clone(), books: books.clone(), seed: pseudo_random(dice) };
     everybody.push(tokio::spawn(operator().work_on_queue()));
     everybody.push(tokio::spawn(operator().work_on_dead_letters()));

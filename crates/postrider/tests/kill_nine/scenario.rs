@@ -9,7 +9,7 @@ pub const TOPIC: &str = "letters";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
     Well,
-    /// Two of five are refused, whichever they are, until the receiver is healed.
+    /// Two of twelve in a row are refused, whichever they are, until the receiver is healed.
     Flaky,
     /// One number in five is always refused.
     Poison,
@@ -97,7 +97,7 @@ pub fn answer(manner: Manner, key: &str, earlier: usize, turn: usize, healed: bo
     let number: u64 = key.rsplit('#').next().and_then(|number| number.parse().ok()).unwrap_or(0);
     let refuses = match manner {
         Manner::Well => false,
-        Manner::Flaky => !healed && turn % 5 < 2,
+        Manner::Flaky => !healed && turn % 12 < 2,
         Manner::Poison => number % 5 == 3,
         Manner::TwiceRefused => number % 5 == 3 && earlier < 2,
     };
