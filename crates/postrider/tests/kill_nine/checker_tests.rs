@@ -118,3 +118,18 @@ fn what_was_in_flight_at_the_kill_is_no_breach() {
     books.receipts.push(receipt("operated", 0, "msg_e", 1, 90, 200));
     assert!(!findings(&books).iter().any(|finding| finding.contains("after its discard")));
 }
+
+/// Cut off three times before it was ever received, dead-lettered for that, retried to the tail.
+#[test]
+fn order_excuses_only_what_left_the_queue_unseen() {
+    let interrupted = |number| Try { number, status: None, interrupted: true };
+    for (interruptions, excused) in [(2, false), (3, true)] {
+        let mut books = honest();
+        books.receipts.swap(0, 2);
+        let mut tries: Vec<Try> = (1..=interruptions).map(interrupted).collect();
+        tries.push(Try { number: interruptions + 1, status: Some(200), interrupted: false });
+        books.listed[0] = Listed { attempts: interruptions + 1, tries, ..books.listed[0].clone() };
+        let found = findings(&books).iter().any(|finding| finding.contains("before its predecessor"));
+        assert_eq!(found, !excused, "{interruptions}");
+    }
+}

@@ -21,7 +21,7 @@ pub enum Manner {
 pub struct Plan {
     pub name: &'static str,
     pub ordered: bool,
-    /// What can be sent and not yet durably settled at one instant: for FIFO how far it runs ahead and the one under way (D03).
+    /// What can be sent and not yet durably settled at one instant.
     pub in_flight_max: usize,
     pub manner: Manner,
     /// How a request ends that is never delivered.
@@ -31,7 +31,10 @@ pub struct Plan {
     pub settings: &'static str,
 }
 
-const FIFO: usize = 17;
+/// How far a FIFO queue may run ahead of its settlements, and the one under way (D03).
+const FIFO: usize = 16 + 1;
+/// Its five slots, and as many decisions on their way to the store as the engine's window holds.
+const SLOTS: usize = 5 + 64;
 
 const fn fifo(name: &'static str, manner: Manner, undelivered: &'static str, settings: &'static str) -> Plan {
     Plan { name, ordered: true, in_flight_max: FIFO, manner, undelivered, dlq_empties: false, settings }
@@ -50,7 +53,7 @@ pub const PLANS: [Plan; 9] = [
     fifo(KEPT, Manner::Poison, "DLQ", r#""max_retries":1"#),
     Plan {
         ordered: false,
-        in_flight_max: 5,
+        in_flight_max: SLOTS,
         ..fifo(UNORDERED, Manner::Well, "", r#""max_retries":3,"ordered":false,"concurrency":5"#)
     },
     Plan {
