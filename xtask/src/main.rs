@@ -6,6 +6,7 @@
 
 mod bench;
 mod check;
+mod crash;
 mod fuzz;
 mod install;
 mod peers;
@@ -25,6 +26,7 @@ cargo xtask COMMAND
   test [ARGS…]     every test, with the peer lab; ARGS go to `cargo test` in place of --workspace
   fuzz [TARGET…] [--seconds N]
                    every parser against what nobody thought of, 60 s each; needs a C++ compiler
+  crash            kill -9 of the real binary, checked: [--rounds 200] [--seed N]; another seed each time
   tidy             only the rules of the house: sizes, arrows between crates, names, words
   peers            installs the peer lab and prints where it is
   bench [ARGS…]    measures the release binary: [ROW…] [--runs N] [--json FILE] [--quick] [--docs]
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
         Some(("check", [])) => check::run(),
         Some(("test", rest)) => test::run(rest),
         Some(("fuzz", rest)) => fuzz::run(rest),
+        Some(("crash", rest)) => crash::run(rest),
         Some(("tidy", [])) => tidy::run(),
         Some(("peers", [])) => peers::run(),
         Some(("bench", rest)) => bench::run(rest),

@@ -15,15 +15,7 @@ pub struct Server {
 
 impl Server {
     pub async fn start(data: &Path) -> Server {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_postrider"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
-            .arg(data)
-            .env("POSTRIDER_ADMIN_KEY", KEY)
-            .env("POSTRIDER_LOG", "warn")
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
+        let mut child = Self::spawn(data);
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let address = loop {
             let line = lines.next_line().await.unwrap().expect("the server ended before it listened");
@@ -34,6 +26,25 @@ impl Server {
         // The pipe is read on, so that the server never blocks on a full one.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         Server { address, child }
+    }
+
+    /// Killed so long after its start, whether it was ready or not.
+    pub async fn start_and_kill(data: &Path, after: std::time::Duration) {
+        let mut child = Self::spawn(data);
+        tokio::time::sleep(after).await;
+        child.kill().await.unwrap();
+    }
+
+    fn spawn(data: &Path) -> Child {
+        Command::new(env!("CARGO_BIN_EXE_postrider"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+            .arg(data)
+            .env("POSTRIDER_ADMIN_KEY", KEY)
+            .env("POSTRIDER_LOG", "warn")
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap()
     }
 
     pub async fn kill_nine(mut self) {
