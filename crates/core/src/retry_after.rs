@@ -26,8 +26,10 @@ impl RetryAfter {
         if text.bytes().all(|b| b.is_ascii_digit()) {
             return Some(RetryAfter::Seconds(text.parse().unwrap_or(u64::MAX)));
         }
-        // The crate takes any byte between date and time of the dashed form.
-        if text.ends_with(" GMT") && text.as_bytes().iter().rev().nth("00:00:00 GMT".len()) != Some(&b' ') {
+        // The crate trims all kinds of white space, and takes any byte between date and time of the dashed form.
+        let is_spaced =
+            !text.ends_with(" GMT") || text.as_bytes().iter().rev().nth("00:00:00 GMT".len()) == Some(&b' ');
+        if !is_spaced || text.bytes().any(|byte| !matches!(byte, b' '..=b'~')) {
             return None;
         }
         let date = httpdate::parse_http_date(text).ok()?;
@@ -142,6 +144,8 @@ mod tests {
             "Sun, 32 Nov 1994 08:49:37 GMT",
             "Sunday, 06-Nov-94\u{16}08:49:37 GMT",
             "Sunday, 06-Nov-94T08:49:37 GMT",
+            "\u{b}Sun, 06 Nov 1994 08:49:37 GMT",
+            "Sun, 06 Nov 1994 08:49:37 GMT\u{a0}",
         ];
         for text in junk {
             assert_eq!(RetryAfter::parse(text), None, "{text}");

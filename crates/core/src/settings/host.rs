@@ -73,10 +73,11 @@ fn is_name(name: &str) -> bool {
         (1..=63).contains(&label.len()) && label.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
     });
     // What ends in a number is read as an IPv4 address by some and as a name by others, so it has to be a whole one.
-    let ends_in_number = bare.rsplit('.').next().is_some_and(|last| match last.strip_prefix("0x") {
-        Some(hex) => hex.bytes().all(|b| b.is_ascii_hexdigit()),
-        None => last.bytes().all(|b| b.is_ascii_digit()),
-    });
+    let ends_in_number =
+        bare.rsplit('.').next().is_some_and(|last| match last.strip_prefix("0x").or_else(|| last.strip_prefix("0X")) {
+            Some(hex) => hex.bytes().all(|b| b.is_ascii_hexdigit()),
+            None => last.bytes().all(|b| b.is_ascii_digit()),
+        });
     labels_fit && bare.len() <= NAME_BYTES_MAX && (!ends_in_number || bare.parse::<Ipv4Addr>().is_ok())
 }
 
@@ -120,6 +121,9 @@ mod tests {
             ("https://münchen.example", "host name"),
             ("https://300.1.1.1", "host name"),
             ("https://0x7f.1", "host name"),
+            ("https://0xa9fea9fe", "host name"),
+            ("https://0Xa9fea9fe", "host name"),
+            ("https://1.0X7F.", "host name"),
             ("https://[::1", "`]`"),
             ("https://[::g]", "host name"),
             ("https://[::1]80", "colon"),

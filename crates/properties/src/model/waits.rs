@@ -27,12 +27,7 @@ impl Rounds {
         let mut number = 1;
         while number < retry {
             wait_s *= self.multiplier;
-            if wait_s < 1.0 {
-                wait_s = 1.0;
-            }
-            if wait_s > 8.0 {
-                wait_s = 8.0;
-            }
+            wait_s = wait_s.clamp(1.0, 8.0);
             number += 1;
         }
         if wait_s > left_s {
@@ -57,12 +52,10 @@ impl Rungs {
             return None;
         }
         let mut step_s = 0.0;
-        let mut number = 0;
-        for delay_s in &self.delays_s {
+        for (number, delay_s) in (0..).zip(&self.delays_s) {
             if number < attempt {
                 step_s = *delay_s;
             }
-            number += 1;
         }
         Some(if self.has_jitter { step_s / 2.0 + step_s * roll } else { step_s })
     }
