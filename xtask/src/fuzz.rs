@@ -123,7 +123,7 @@ impl Target {
         Ok(kept.join(", "))
     }
 
-    /// The smallest of the minimised inputs, as many as there is room for.
+    /// Some of the minimised inputs, as many as there is room for.
     fn commit_minimised(&self) -> Result<(), String> {
         for file in files(&self.corpus)?.iter().filter(|file| !KEPT.iter().any(|kept| name_of(file).starts_with(kept)))
         {
@@ -134,7 +134,7 @@ impl Target {
             let bytes = fs::metadata(&file).map_err(|error| said("reading", &file, &error))?.len();
             inputs.push((bytes, file));
         }
-        for file in smallest(inputs) {
+        for file in from_small_to_large(inputs) {
             let to = self.corpus.join(name_of(&file));
             fs::copy(&file, to).map_err(|error| said("copying", &file, &error))?;
         }
@@ -142,12 +142,14 @@ impl Target {
     }
 }
 
-fn smallest(mut inputs: Vec<(u64, PathBuf)>) -> Vec<PathBuf> {
+/// Evenly from the small to the large: the smallest alone would say little. One that has no room left is passed over.
+fn from_small_to_large(mut inputs: Vec<(u64, PathBuf)>) -> Vec<PathBuf> {
     inputs.sort();
+    let step = inputs.len().div_ceil(CORPUS_FILES_MAX).max(1);
     let mut room = CORPUS_BYTES_MAX;
-    let fitting = inputs.into_iter().take(CORPUS_FILES_MAX).take_while(|(bytes, _)| {
+    let fitting = inputs.into_iter().step_by(step).filter(|(bytes, _)| {
         let fits = *bytes <= room;
-        room = room.saturating_sub(*bytes);
+        room -= if fits { *bytes } else { 0 };
         fits
     });
     fitting.map(|(_, file)| file).collect()
@@ -192,10 +194,12 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_inputs_are_kept_while_there_is_room() {
+    fn inputs_of_all_sizes_are_kept_while_there_is_room() {
         let input = |bytes: u64, name: &str| (bytes, PathBuf::from(name));
-        let kept = smallest(vec![input(3000, "c"), input(2, "a"), input(2000, "d"), input(1000, "b")]);
-        assert_eq!(kept, ["a", "b", "d"].map(PathBuf::from));
-        assert_eq!(smallest((0..99).map(|n| input(1, &n.to_string())).collect()).len(), CORPUS_FILES_MAX);
+        let kept = from_small_to_large(vec![input(3000, "d"), input(2, "a"), input(2000, "c"), input(1000, "b")]);
+        assert_eq!(kept, ["a", "b", "c"].map(PathBuf::from));
+        let many = from_small_to_large((1..=99).map(|bytes| input(bytes, &bytes.to_string())).collect());
+        assert_eq!((many.first(), many.last()), (Some(&PathBuf::from("1")), Some(&PathBuf::from("97"))));
+        assert!(many.len() <= CORPUS_FILES_MAX);
     }
 }

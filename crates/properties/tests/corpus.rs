@@ -40,7 +40,10 @@ fn every_file_of_every_corpus_keeps_its_property() {
 fn every_property_has_its_fuzz_target_and_its_corpus_and_none_is_left_over() {
     let properties: BTreeSet<String> = ALL.iter().map(|property| property.name.to_owned()).collect();
     let names = |folder: &str| -> BTreeSet<String> {
-        entries(&fuzz(folder)).iter().map(|path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned()).collect()
+        entries(&fuzz(folder))
+            .iter()
+            .map(|path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned())
+            .collect()
     };
     assert_eq!(names("fuzz_targets"), properties);
     assert_eq!(names("corpus"), properties);
