@@ -36,6 +36,8 @@ const fn fault(name: &'static str, script: &'static [Act], told: Told) -> Fault 
 const NO_HTTP: Told = NoAnswer("gave no valid HTTP answer");
 const IN_TIME: Told = NoAnswer("within 1 s");
 const BROKE_OFF: Told = NoAnswer("before an answer");
+/// Bytes before the request: no HTTP, or a socket closed on them, whichever is noticed first.
+const NOTHING: Told = NoAnswer("127.0.0.1");
 
 const FAULTS: [Fault; 32] = [
     fault("reset after the request", &[Read, Reset], BROKE_OFF),
@@ -102,7 +104,7 @@ const FAULTS: [Fault; 32] = [
     fault("status 99", &[Read, Say(b"HTTP/1.1 99 ?\r\nContent-Length: 0\r\n\r\n")], NO_HTTP),
     fault("HTTP/2 in words", &[Read, Say(b"HTTP/2 200 OK\r\n\r\n")], NO_HTTP),
     fault("garbage", &[Read, Say(b"\x00\xff\x16\x03\x01 no http\r\n\r\n")], NO_HTTP),
-    fault("another protocol", &[Say(b"SSH-2.0-peer\r\n"), Hold], NO_HTTP),
+    fault("another protocol", &[Say(b"SSH-2.0-peer\r\n"), Hold], NOTHING),
     fault("500 that hangs", &[Read, Say(b"HTTP/1.1 500 ?\r\nContent-Length: 9\r\n\r\nabc"), Hold], Status(500)),
     fault("redirect", &[Read, Say(b"HTTP/1.1 302 ?\r\nLocation: /\r\nContent-Length: 0\r\n\r\n")], Status(302)),
     fault("101 unasked", &[Read, Say(b"HTTP/1.1 101 ?\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n")], Status(101)),
