@@ -133,9 +133,10 @@ async fn one(bench: &Bench, number: usize, fault: &Fault, use_queue: bool) {
     let before = Instant::now();
     let (status, result) = bench.send(&name, "x").await;
     let took = before.elapsed();
+    // Room for a busy machine: a flood costs processor time, here and there.
     let context = format!("{}, queue {use_queue}: {result}", fault.name);
     assert_eq!(status, 200, "{context}");
-    assert!(took.as_secs_f64() < TIMEOUT_S + 2.0, "{took:?}, {context}");
+    assert!(took.as_secs_f64() < TIMEOUT_S + 5.0, "{took:?}, {context}");
     // Without retries a failure goes to the DLQ, or back to the caller where there is no queue (Z10, Z02).
     let failed = (false, false, use_queue);
     match fault.told {
@@ -158,7 +159,7 @@ async fn one(bench: &Bench, number: usize, fault: &Fault, use_queue: bool) {
 #[tokio::test(flavor = "multi_thread")]
 async fn z10_every_fault_of_a_remote_system_is_a_result_in_time() {
     let bench = Bench::start().await;
-    for some in FAULTS.iter().enumerate().collect::<Vec<_>>().chunks(8) {
+    for some in FAULTS.iter().enumerate().collect::<Vec<_>>().chunks(4) {
         let pairs = some.iter().flat_map(|(number, fault)| [false, true].map(|on| one(&bench, *number, fault, on)));
         futures_util::future::join_all(pairs).await;
     }
