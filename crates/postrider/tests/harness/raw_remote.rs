@@ -95,7 +95,10 @@ async fn play(mut stream: TcpStream, script: &[Act], bodies: &Mutex<Vec<String>>
                 let _ = stream.write_all(bytes).await;
             }
             Act::SayForEver(bytes, pause) => {
-                while stream.write_all(bytes).await.is_ok() {
+                // Many at a time where there is no pause, so that a flood is one on a busy machine too.
+                let times = if pause.is_zero() { (64 << 10) / bytes.len() + 1 } else { 1 };
+                let bytes = bytes.repeat(times);
+                while stream.write_all(&bytes).await.is_ok() {
                     if !pause.is_zero() {
                         tokio::time::sleep(*pause).await;
                     }
