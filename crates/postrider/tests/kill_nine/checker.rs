@@ -223,7 +223,7 @@ fn order(books: &Books) -> Vec<String> {
 
 /// Three interruptions in a row are a failed round (D04): it may have left for the DLQ before it was ever received, and a retry puts it at
 /// the tail.
-fn left_unseen(tries: &[Try]) -> bool {
+pub fn left_unseen(tries: &[Try]) -> bool {
     tries.iter().take_while(|attempt| attempt.interrupted).count() >= 3
 }
 

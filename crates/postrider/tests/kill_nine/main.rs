@@ -145,6 +145,10 @@ fn report(books: &Books, kills: u64, took: Duration) {
         let (most, sum) = per_kill.fold((0, 0), |(most, sum), count| (most.max(count), sum + count));
         println!("{:<10} {accepted:>6} accepted, {sum:>4} received again, at most {most} by one kill", plan.name);
     }
+    let unseen = books.listed.iter().filter(|item| checker::left_unseen(&item.tries));
+    for item in unseen {
+        println!("{} {} was cut off three times before it was received: {:?}", item.connection, item.id, item.tries);
+    }
     let sum: usize = again.values().map(std::collections::BTreeSet::len).sum();
     let unanswered = books.asked.len() - accepted(books);
     println!(
