@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::books::{Answer, Asked, Books, Deed, Listed, Receipt, Told, Try};
 use crate::scenario::{PLANS, Plan, plan};
 
-pub const RULES: [(&str, fn(&Books) -> Vec<String>); 9] = [
+type Rule = fn(&Books) -> Vec<String>;
+
+pub const RULES: [(&str, Rule); 9] = [
     ("no answer that may not be", complaints),
     ("accounted for exactly once", accounted),
     ("ended as received", ended),
