@@ -1,4 +1,5 @@
 //! Many requests in one, a line each, over a real socket.
+#![allow(clippy::unwrap_used)]
 
 mod parts;
 
