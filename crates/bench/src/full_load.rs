@@ -57,7 +57,9 @@ pub async fn run(bench: &Bench, server: &Server, paths: Arc<[Uri]>, until: Until
     let book = bench.receiver.open_book(messages);
     let (server_before, receiver_before) = (process::cpu(server.pid)?, bench.receiver.cpu().await);
     let until = Until { messages: messages as u64, ..until };
-    let loaded = publish(bench, Plan::publish(server.address, paths, until), &book).await?;
+    let mut plan = Plan::publish(server.address, paths, until);
+        plan.callers = std::env::var("CALLERS").ok().and_then(|v| v.parse().ok()).unwrap_or(64);
+    let loaded = publish(bench, plan, &book).await?;
     let drained_at = drained(bench, server, &book, loaded.accepted).await?;
     for end in ["FAILED", "DLQ"] {
         if server.has_any(end).await? {
