@@ -20,6 +20,7 @@ use crate::connections::Connections;
 use crate::dice::Dice;
 use crate::dispatcher::Queues;
 use crate::intake::Intake;
+use crate::jobs::JobNotice;
 use crate::maintenance::dlq_sweeper::SweepNotice;
 use crate::maintenance::lease_keeper::Lease;
 use crate::notifier::Notifier;
@@ -43,6 +44,7 @@ pub(crate) struct Shared {
     pub settler: Settler,
     pub call_log: CallLog,
     pub sweeps: SweepNotice,
+    pub jobs: JobNotice,
     pub tally: Tally,
     pub stopping: AtomicBool,
     /// Turns true once: every task ends where it stands.

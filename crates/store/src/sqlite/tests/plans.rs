@@ -5,7 +5,9 @@ use postrider_core::delivery::Status;
 
 use super::InFile;
 use crate::conformance::fixture::World;
-use crate::sqlite::{SqliteStore, listing, lookups, ownership, settle, window};
+use crate::sqlite::filter::Conditions;
+use crate::sqlite::streams::{self, Order, Stream};
+use crate::sqlite::{SqliteStore, jobs, listing, lookups, ownership, settle, window};
 use crate::{DeadLetterFilter, DeliveryFilter, StoreError, StoreLimits};
 
 async fn plan(store: &SqliteStore, sql: String) -> Vec<String> {
@@ -29,6 +31,14 @@ async fn assert_indexed(store: &SqliteStore, sql: String, allowed: &[&str]) {
     }
 }
 
+async fn assert_stream(store: &SqliteStore, stream: &Stream, conditions: &Conditions) {
+    for order in [Order::NewestFirst, Order::OldestFirst] {
+        assert_indexed(store, stream.rows_sql(conditions, order), &[]).await;
+        assert_indexed(store, stream.place_sql(order), &[]).await;
+    }
+    assert_indexed(store, stream.count_sql(conditions), &[]).await;
+}
+
 async fn every_filter(store: &SqliteStore) {
     let world = World::new(store).await;
     let connection = world.connection("listed", true).await;
@@ -46,11 +56,11 @@ async fn every_filter(store: &SqliteStore) {
                 };
                 let streams = {
                     let filter = filter.clone();
-                    store.read(move |connection| listing::streams(connection, &filter)).await.unwrap()
+                    store.read(move |connection| streams::of_filter(connection, &filter)).await.unwrap()
                 };
                 assert!(!streams.is_empty());
                 for stream in streams {
-                    assert_indexed(store, stream.sql(&filter), &[]).await;
+                    assert_stream(store, &stream, &Conditions::of(&filter)).await;
                 }
             }
         }
@@ -68,6 +78,7 @@ async fn every_hot_verb_and_every_listing_goes_along_an_index() {
         window::NEXT_DUE_SQL.to_owned(),
         listing::line_sql(),
         listing::due_sql(),
+        jobs::page_sql(),
         lookups::dead_letter_sql("*", DeadLetterFilter::default()),
         lookups::dead_letter_sql("dead_at", DeadLetterFilter { dlq_retries_below: Some(3), leave_out_aged: true }),
         format!("{} WHERE id = ?1", lookups::SUMMARY_SQL),
