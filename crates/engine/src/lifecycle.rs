@@ -2,8 +2,8 @@
 //!
 //! It must not know how any part works.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use postrider_core::Wait;
@@ -74,6 +74,7 @@ pub(crate) async fn start(
         sweeps: SweepNotice::default(),
         jobs: JobNotice::default(),
         tally: Tally::default(),
+        last_id: Mutex::default(),
         stopping: AtomicBool::new(false),
         ended: watch::Sender::new(false),
     });
