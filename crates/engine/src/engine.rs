@@ -12,7 +12,7 @@ use postrider_core::job::JobControl;
 use postrider_core::message::{HeaderList, Message};
 use postrider_core::outcome::Outcome;
 use postrider_core::topic::TopicName;
-use postrider_store::{Idempotency, Job, PullSubscription, Pulled, Store, StoreRead, Topic};
+use postrider_store::{Idempotency, Job, Jobs, PullSubscription, Pulled, Store, StoreRead, Topic};
 use postrider_wire::Sender;
 use serde_json::{Map, Value};
 
@@ -85,6 +85,12 @@ impl Engine {
 
     /// Reading goes straight to the store.
     pub fn read(&self) -> &dyn StoreRead {
+        let store: &dyn Store = &*self.shared.store;
+        store
+    }
+
+    /// The same for jobs.
+    pub fn read_jobs(&self) -> &dyn Jobs {
         let store: &dyn Store = &*self.shared.store;
         store
     }

@@ -33,6 +33,11 @@ impl Oracle {
         let job = step.job_id;
         let (settlements, commands) = (step.settlements.len(), step.commands.len());
         self.note(format!("{job} steps with {settlements} settlements, {commands} commands: {stepped:?}"));
+        if let JobStepped::Raced(raced) = stepped {
+            // An owner that the store holds for dead loses its queue, and may still send what it has (law 6); so after a jump of the clock.
+            let dead = step.commands.iter().filter(|command| raced.contains(&command.delivery_id));
+            self.state().stolen.extend(dead.map(|command| command.queue_id));
+        }
         let JobStepped::Written(_) = stepped else { return };
         let mut twice = Vec::new();
         let mut state = self.state();
