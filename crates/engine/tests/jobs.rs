@@ -25,7 +25,7 @@ async fn begun(stage: &Stage, act: JobAct, target: JobTarget) -> Job {
 }
 
 fn of(connection: &postrider_core::connection::Connection) -> JobTarget {
-    JobTarget::Filter(DeliveryFilter { connection_id: Some(connection.id), ..DeliveryFilter::default() })
+    JobTarget::Filter(Box::new(DeliveryFilter { connection_id: Some(connection.id), ..DeliveryFilter::default() }))
 }
 
 async fn now(stage: &Stage, job: &Job) -> Job {
@@ -170,7 +170,7 @@ async fn p08_a_replay_sends_again_what_was_delivered_in_a_time_range() {
         created_before: Some(from + Wait::from_secs(30)),
         ..DeliveryFilter::default()
     };
-    let target = JobTarget::Filter(filter);
+    let target = JobTarget::Filter(Box::new(filter));
     let dry = stage.engine.count_for(stage.project, &order(JobAct::Resend, target.clone())).await.unwrap();
     assert_eq!(dry, (5, true));
     assert_eq!(stage.remote.count(), 10, "a dry run sends nothing");

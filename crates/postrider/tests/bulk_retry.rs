@@ -102,7 +102,7 @@ async fn z23_each_dead_letter_is_retried_once_over_kill_nine() {
 
     let began = Instant::now();
     let asked = DeliveryQuery { connection: Some("letters".to_owned()), ..DeliveryQuery::default() };
-    let job = client(&bench).begin_job(&JobAct::Retry, &JobTarget::Filter(asked)).await.unwrap();
+    let job = client(&bench).begin_job(&JobAct::Retry, &JobTarget::Filter(Box::new(asked))).await.unwrap();
     let (bench, mut took) = killed(bench, &job, letters).await;
     let client = client(&bench);
     let job = client.wait_for_job(&job.id, |_| {}).await.unwrap();

@@ -226,7 +226,7 @@ impl Workload {
         } else {
             let everything = Status::ALL.to_vec();
             let statuses = if self.rng.random_bool(0.2) { everything } else { Vec::new() };
-            JobTarget::Filter(DeliveryFilter { statuses, ..DeliveryFilter::default() })
+            JobTarget::Filter(Box::new(DeliveryFilter { statuses, ..DeliveryFilter::default() }))
         };
         let (then, pause_ms) = (self.rng.random_range(0..10), self.rng.random_range(0..50));
         let engine = engine.clone();

@@ -76,7 +76,7 @@ pub struct NewJob {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobScope {
     Ids { requested: u64 },
-    Filter(DeliveryFilter),
+    Filter(Box<DeliveryFilter>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,5 @@
 //! Bulk acts and their jobs, and the filters of lists, as a caller uses them.
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 mod parts;
 

@@ -46,7 +46,7 @@ pub enum JobTarget {
     /// In this order; what is named twice is taken once.
     Ids(Vec<DeliveryId>),
     /// Without a status, those to which the act can be done.
-    Filter(DeliveryFilter),
+    Filter(Box<DeliveryFilter>),
 }
 
 /// How others tell the jobs' task to look.
@@ -81,7 +81,7 @@ fn each_once(ids: Vec<DeliveryId>) -> Vec<DeliveryId> {
     ids.into_iter().filter(|id| seen.insert(*id)).collect()
 }
 
-fn completed(mut filter: DeliveryFilter, project_id: ProjectId, act: &JobAct) -> DeliveryFilter {
+fn completed(mut filter: Box<DeliveryFilter>, project_id: ProjectId, act: &JobAct) -> Box<DeliveryFilter> {
     filter.project_id = Some(project_id);
     if filter.statuses.is_empty() {
         filter.statuses = act.statuses().to_vec();

@@ -35,7 +35,7 @@ pub enum JobTarget {
     /// At most 10,000, in this order.
     Ids(Vec<String>),
     /// Those that the list shows for the same query; its page is not looked at. Without a status, those to which the act can be done.
-    Filter(DeliveryQuery),
+    Filter(Box<DeliveryQuery>),
 }
 
 /// A job as the server shows it. Times are RFC 3339 in UTC.
@@ -198,7 +198,7 @@ mod tests {
         };
         let act = JobAct::Forward { topic: "a.b".into(), keep_header: false };
         assert_eq!(
-            request(&act, &JobTarget::Filter(asked), true),
+            request(&act, &JobTarget::Filter(Box::new(asked)), true),
             json!({
                 "filter": {"connection": "Billing API", "type": "rest", "status": ["DLQ", "FAILED"], "attempts_min": "3"},
                 "topic": "a.b", "keep_header": false, "dry_run": true,

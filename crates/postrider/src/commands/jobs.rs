@@ -48,7 +48,7 @@ pub async fn begin(
     let (dry_run, wait) = (args.dry_run, args.wait);
     let statuses = if only.is_empty() { args.status } else { only.iter().map(|word| (*word).to_owned()).collect() };
     let asked = DeliveryQuery { connection: args.connection, statuses, ..show::filtered(args.filter) };
-    let target = JobTarget::Filter(asked);
+    let target = JobTarget::Filter(Box::new(asked));
     if dry_run {
         let found = client.count_for_job(&act, &target).await?;
         if global.json {

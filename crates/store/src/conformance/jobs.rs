@@ -29,7 +29,7 @@ fn new_job(world: &World<'_>, act: JobAct, scope: JobScope, millis: i64) -> NewJ
 }
 
 async fn created(world: &World<'_>, act: JobAct, filter: DeliveryFilter, millis: i64) -> Job {
-    let new = new_job(world, act, JobScope::Filter(filter), millis);
+    let new = new_job(world, act, JobScope::Filter(Box::new(filter)), millis);
     world.store.create_job(new.clone(), ACTIVE_MAX).await.unwrap();
     job(world, new.id).await
 }
@@ -262,7 +262,7 @@ pub async fn p08_only_so_many_jobs_at_once_and_ended_ones_go(store: &dyn Store) 
     for millis in 0..3 {
         made.push(created(&world, JobAct::Resend, dead_letters_of(&world), millis).await);
     }
-    let one_more = new_job(&world, JobAct::Resend, JobScope::Filter(dead_letters_of(&world)), 9);
+    let one_more = new_job(&world, JobAct::Resend, JobScope::Filter(Box::new(dead_letters_of(&world))), 9);
     let full = store.create_job(one_more.clone(), ACTIVE_MAX).await;
     assert_eq!(full, Err(StoreError::Full { limit: "jobs_active_max" }));
     assert_eq!(store.job(one_more.id).await.unwrap(), None, "it leaves no trace");

@@ -89,7 +89,7 @@ pub(super) async fn bulk(
     let target = match (given, ids) {
         (Some(given), _) => {
             let found = filter::of_json(&state, project, &given).await?;
-            JobTarget::Filter(if dead_only { of_the_dlq(found)? } else { found })
+            JobTarget::Filter(Box::new(if dead_only { of_the_dlq(found)? } else { found }))
         }
         (None, ids) => JobTarget::Ids(ids.unwrap_or_default()),
     };
@@ -162,7 +162,7 @@ pub(super) async fn begin_with_filter(
     filter: DeliveryFilter,
     dry_run: bool,
 ) -> Result<Response, Problem> {
-    let target = JobTarget::Filter(of_the_dlq(filter)?);
+    let target = JobTarget::Filter(Box::new(of_the_dlq(filter)?));
     begin(state, project, JobOrder { act, target, who: WHO.to_owned() }, dry_run).await
 }
 
@@ -180,7 +180,7 @@ pub async fn set_queue_aside(
     let project = state.project(&segments).await?;
     let connection = state.engine.connection(project, &named).await?;
     let filter = DeliveryFilter { connection_id: Some(connection.id), ..DeliveryFilter::default() };
-    let order = JobOrder { act: JobAct::SetAside, target: JobTarget::Filter(filter), who: WHO.to_owned() };
+    let order = JobOrder { act: JobAct::SetAside, target: JobTarget::Filter(Box::new(filter)), who: WHO.to_owned() };
     begin(&state, project, order, dry_run).await
 }
 
