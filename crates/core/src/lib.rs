@@ -15,6 +15,7 @@ pub mod id;
 pub mod job;
 pub mod message;
 pub mod outcome;
+pub mod pace;
 pub mod path_template;
 pub mod policy;
 mod reply;
