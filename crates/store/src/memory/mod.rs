@@ -6,6 +6,7 @@
 mod commands;
 mod configuration;
 mod intake;
+mod jobs;
 mod listing;
 mod ownership;
 mod retention;
