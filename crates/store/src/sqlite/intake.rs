@@ -80,7 +80,7 @@ fn admit<'a>(work: &Work, new: &'a NewDelivery, admitted: &mut Vec<Admitted<'a>>
         queue.accepted += 1;
         queue.enters(bytes);
     });
-    let by_due = !new.ordered || !queue.ordered;
+    let by_due = !queue.ordered;
     let claim = new.claimed_under.filter(|lease| {
         !new.ordered
             && lease.queue_id == queue.id

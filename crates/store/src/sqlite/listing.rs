@@ -71,7 +71,7 @@ pub(super) fn deliveries(
 
 pub(super) fn line_sql() -> String {
     format!(
-        "SELECT {} FROM delivery WHERE connection_id = ?1 AND position > ?2 ORDER BY position LIMIT ?3",
+        "SELECT {} FROM delivery WHERE connection_id = ?1 AND position > ?2 AND by_due = 0 ORDER BY position LIMIT ?3",
         hot_columns()
     )
 }

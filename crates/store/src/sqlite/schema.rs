@@ -75,7 +75,7 @@ CREATE TABLE delivery (
   age_from INTEGER NOT NULL, last_attempt_at INTEGER, failure TEXT, error TEXT, dead_at INTEGER, dlq_retries INTEGER NOT NULL,
   dlq_note TEXT, delivered_at INTEGER, ended_at INTEGER
 );
-CREATE UNIQUE INDEX delivery_line ON delivery (connection_id, position) WHERE position IS NOT NULL;
+CREATE UNIQUE INDEX delivery_line ON delivery (connection_id, position) WHERE position IS NOT NULL AND by_due = 0;
 CREATE INDEX delivery_due ON delivery (connection_id, attempts > 0, due_at, id) WHERE by_due = 1 AND position IS NOT NULL;
 CREATE INDEX delivery_waiting ON delivery (connection_id, created_at, id) WHERE position IS NOT NULL;
 CREATE INDEX delivery_claimed ON delivery (connection_id, position) WHERE status = 'PROCESSING';
