@@ -31,6 +31,7 @@ mod topics;
 pub use clock::{Clock, SystemClock};
 pub use dice::{Dice, SystemDice};
 pub use engine::{ConnectionRef, Engine, NewConnection, SendOptions, StartError};
+pub use lifecycle::ensure_first_project;
 pub use options::EngineOptions;
 pub use refusal::Refusal;
 pub use tally::{Figures, RequestFigures};

@@ -9,11 +9,12 @@ use postrider_core::topic::TopicName;
 use postrider_core::{Wait, delivery::Delivery};
 
 use crate::StoreError;
+use crate::configure::StoreConfigure;
 use crate::read::StoreRead;
 use crate::records::*;
 
 #[async_trait]
-pub trait Store: StoreRead {
+pub trait Store: StoreRead + StoreConfigure {
     // Intake.
 
     /// Stores requests durably, in the order given; answers come in the same order. Positions are given in commit order (D02).
