@@ -18,7 +18,7 @@ pub use crate::setting::SettingError;
 pub use canonical::{ALIASES, canonical, differing};
 pub use keys::{DELIVERY_KEYS, KeyDoc, REST_KEYS, Shape};
 pub use nearest::nearest;
-pub use warnings::{SettingWarning, all_warnings, warnings};
+pub use warnings::{PASSED_OVER, PASSED_OVER_FAMILIES, SettingWarning, all_warnings, warnings};
 
 use crate::Wait;
 use crate::connection::ConnectionKind;
@@ -34,11 +34,6 @@ pub fn keys_of(kind: ConnectionKind) -> impl Iterator<Item = &'static KeyDoc> {
 /// Whether a connection of this kind has this key, or refuses it in words of its own.
 pub fn reads(kind: ConnectionKind, key: &str) -> bool {
     delivery::refuses(key) || key == "security" || keys_of(kind).any(|doc| doc.name == key)
-}
-
-/// Whether a key of the platform is accepted and has no effect (D18).
-pub fn passes_over(kind: ConnectionKind, key: &str) -> bool {
-    warnings::is_passed_over(kind, key)
 }
 
 #[cfg(test)]

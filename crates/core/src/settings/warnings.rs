@@ -12,9 +12,9 @@ use crate::policy::{DeliveryPolicy, DlqAction};
 use crate::schedule::{Backoff, Schedule};
 
 /// Keys of the integration platform that mean nothing here, so that its files import (D18).
-const PASSED_OVER: [&str; 3] = ["is_audit_log_active", "ping_method", "response_map"];
+pub const PASSED_OVER: [&str; 3] = ["is_audit_log_active", "ping_method", "response_map"];
 /// The same for whole families of keys.
-const PASSED_OVER_FAMILIES: [&str; 5] = ["request_", "response_map_", "callback_", "scheduler_", "health_check_"];
+pub const PASSED_OVER_FAMILIES: [&str; 5] = ["request_", "response_map_", "callback_", "scheduler_", "health_check_"];
 
 /// Whether a key of the platform is accepted and has no effect.
 pub(super) fn is_passed_over(kind: ConnectionKind, key: &str) -> bool {
