@@ -21,6 +21,6 @@ mod client;
 
 pub use client::{
     Attempt, BatchResult, Call, Client, ClientError, Connection, ConnectionState, DeadLetter, Delivery, DeliveryQuery,
-    FieldProblem, LineResult, Page, PageQuery, PlannedAttempt, Problem, Pulled, Response, Schedule, SendResult,
+    FieldProblem, ImportOptions, Imported, ImportedKey, ImportedObject, LineResult, Page, PageQuery, PlannedAttempt, Problem, Pulled, Response, Schedule, SendResult,
     Subscription, Topic, TopicMessage,
 };
