@@ -21,6 +21,6 @@ mod client;
 
 pub use client::{
     Attempt, BatchResult, Call, Client, ClientError, Connection, ConnectionState, DeadLetter, Delivery, DeliveryQuery,
-    FieldProblem, ImportOptions, Imported, ImportedKey, ImportedObject, LineResult, Page, PageQuery, PlannedAttempt, Problem, Pulled, Response, Schedule, SendResult,
-    Subscription, Topic, TopicMessage,
+    FieldProblem, ImportOptions, Imported, ImportedKey, ImportedObject, LineResult, Page, PageQuery, PlannedAttempt,
+    Problem, Pulled, Response, Schedule, SendResult, Subscription, Topic, TopicMessage,
 };

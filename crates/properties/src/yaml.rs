@@ -61,6 +61,9 @@ fn is_without_change(file: &File<'_>, state: &State, text: &str) {
 }
 
 fn stands_in(finding: &Finding, lines: usize) {
-    assert!(finding.place.line >= 1 && finding.place.line as usize <= lines && finding.place.column >= 1, "{finding:?}");
+    assert!(
+        finding.place.line >= 1 && finding.place.line as usize <= lines && finding.place.column >= 1,
+        "{finding:?}"
+    );
     assert!(!finding.message.is_empty() && finding.message.chars().count() < 3000, "{finding:?}");
 }

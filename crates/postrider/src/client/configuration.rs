@@ -80,9 +80,7 @@ impl Client {
 
     async fn exported(&self, pairs: &[(&'static str, String)]) -> Result<String, ClientError> {
         let bytes = self.transport.bytes(&format!("/api/v1/export{}", query(pairs))).await?;
-        String::from_utf8(bytes.into()).map_err(|error| ClientError::Unreadable {
-            server: self.server().to_owned(),
-            reason: error.to_string(),
-        })
+        String::from_utf8(bytes.into())
+            .map_err(|error| ClientError::Unreadable { server: self.server().to_owned(), reason: error.to_string() })
     }
 }

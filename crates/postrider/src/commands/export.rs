@@ -20,9 +20,8 @@ pub async fn run(global: &GlobalArgs, args: ExportArgs) -> Result<Exit, Failed> 
 
 /// Beside it first: a file that is there is replaced as a whole or not at all.
 fn write(file: &Path, text: &str) -> Result<(), Failed> {
-    let failed = |error: std::io::Error| {
-        Failed::new(Exit::Failure, format!("{} cannot be written: {error}", file.display()))
-    };
+    let failed =
+        |error: std::io::Error| Failed::new(Exit::Failure, format!("{} cannot be written: {error}", file.display()));
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut beside = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
     std::io::Write::write_all(&mut beside, text.as_bytes()).map_err(failed)?;

@@ -125,7 +125,10 @@ mod tests {
             key_line('~', &ImportedKey { key: "k".into(), old, new, default })
         };
         assert_eq!(line(Value::Null, json!(4), Some("0")), "    k: 0 (the default) -> 4");
-        assert_eq!(line(json!(true), Value::Null, Some("false, or true with a ladder")), "    k: true -> false, or true with a ladder (the default)");
+        assert_eq!(
+            line(json!(true), Value::Null, Some("false, or true with a ladder")),
+            "    k: true -> false, or true with a ladder (the default)"
+        );
         assert_eq!(line(json!("a"), Value::Null, Some("")), "    k: a -> nothing (the default)");
         assert_eq!(line(json!("***"), json!("***"), None), "    k: *** -> ***");
         assert_eq!(line(json!([60]), json!(""), None), "    k: [60] -> \"\"");

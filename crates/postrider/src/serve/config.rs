@@ -23,8 +23,8 @@ impl Config {
         let name = path.display().to_string();
         let text = std::fs::read(path)
             .map_err(|error| Failed::new(Exit::Failure, format!("{name} cannot be read: {error}")))?;
-        let text = String::from_utf8(text)
-            .map_err(|_| Failed::new(Exit::Refused, format!("{name} is no text in UTF-8")))?;
+        let text =
+            String::from_utf8(text).map_err(|_| Failed::new(Exit::Refused, format!("{name} is no text in UTF-8")))?;
         let file = postrider_config::read(&text, SECTIONS, &|name| std::env::var(name).ok());
         file.check().map_err(|refused| failed(&name, &refused))?;
         Ok(Config { name, file })

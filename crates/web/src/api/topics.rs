@@ -59,7 +59,9 @@ pub async fn create(
         let allowed = format!("at most {DESCRIPTION_CHARS_MAX} characters");
         fields.refuse("description", "`description` is too long", allowed);
     }
-    let retention = fields.number("retention_seconds", RETENTION_S_MIN.into()..=RETENTION_S_MAX.into()).unwrap_or(RETENTION_S.into());
+    let retention = fields
+        .number("retention_seconds", RETENTION_S_MIN.into()..=RETENTION_S_MAX.into())
+        .unwrap_or(RETENTION_S.into());
     input.fields.finish(&["name", "description", "retention_seconds"])?;
     let name = name.map_err(|error| Problem::field("name", format!("`name` is no topic's name: {error}"), NAMES))?;
     let topic = state.engine.create_topic(project, name, description, Wait::from_secs(retention)).await?;
