@@ -1,4 +1,5 @@
 //! What a file is refused for, and where; all of it at once.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so at once")]
 
 mod parts;
 

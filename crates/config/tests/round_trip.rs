@@ -1,4 +1,5 @@
 //! Export and import are each other's reverse, for whatever can be configured.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so at once")]
 
 mod parts;
 

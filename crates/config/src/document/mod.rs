@@ -6,13 +6,13 @@ mod scalar;
 pub use read::read;
 pub use scalar::{Reading, Style, read_as, surprise};
 
-/// A file may have this many bytes.
+/// `config_bytes_max`: a file may have this many bytes.
 pub const DOCUMENT_BYTES_MAX: usize = 4 << 20;
-/// Lists and maps inside each other.
+/// `config_depth_max`: lists and maps inside each other.
 pub const DEPTH_MAX: u32 = 32;
-/// Values in all, those that aliases repeat included: an alias bomb ends here.
+/// `config_values_max`: values in all, those that aliases repeat included: an alias bomb ends here.
 pub const NODES_MAX: usize = 200_000;
-/// Characters of all values, those that aliases repeat included.
+/// `config_expanded_bytes_max`: bytes of all values, those that aliases repeat included.
 pub const EXPANDED_BYTES_MAX: usize = 4 * DOCUMENT_BYTES_MAX;
 
 /// Where something begins; both are counted from 1, columns in characters.

@@ -10,7 +10,8 @@ use crate::finding::Finding;
 /// The document's root, and what is wrong with how it is written. No root: it could not be read to its end, or it is empty.
 pub fn read(text: &str) -> (Option<Node>, Vec<Finding>) {
     if text.len() > DOCUMENT_BYTES_MAX {
-        let message = format!("the file has {} bytes: at most {DOCUMENT_BYTES_MAX} are allowed", text.len());
+        let message =
+            format!("the file has {} bytes: at most {DOCUMENT_BYTES_MAX} are allowed (`config_bytes_max`)", text.len());
         return (None, vec![Finding::new(Place::START, "", message)]);
     }
     // One level more than we allow, so that the refusal is in our words.
@@ -143,7 +144,8 @@ impl Builder {
             self.refuse_tag(tag, place);
         }
         if self.open.len() as u32 >= DEPTH_MAX {
-            return self.stop(place, format!("lists and maps are more than {DEPTH_MAX} deep here"));
+            return self
+                .stop(place, format!("lists and maps are more than {DEPTH_MAX} deep here (`config_depth_max`)"));
         }
         self.open.push(Open { place, anchor, kind });
     }
@@ -177,10 +179,10 @@ impl Builder {
         if self.nodes > NODES_MAX {
             self.stop(
                 place,
-                format!("there are more than {NODES_MAX} values in it, those that aliases repeat included"),
+                format!("there are more than {NODES_MAX} values in it, those that aliases repeat included (`config_values_max`)"),
             );
         } else if self.bytes > EXPANDED_BYTES_MAX {
-            let what = "bytes of values in it, those that aliases repeat included";
+            let what = "bytes of values in it, those that aliases repeat included (`config_expanded_bytes_max`)";
             self.stop(place, format!("there are more than {EXPANDED_BYTES_MAX} {what}"));
         }
         self.stopped
@@ -191,8 +193,12 @@ impl Builder {
             return self.stop(place, "this alias stands inside the value that it repeats");
         };
         if self.open.len() as u32 + known.height > DEPTH_MAX {
-            return self
-                .stop(place, format!("lists and maps are more than {DEPTH_MAX} deep with what this alias repeats"));
+            return self.stop(
+                place,
+                format!(
+                    "lists and maps are more than {DEPTH_MAX} deep with what this alias repeats (`config_depth_max`)"
+                ),
+            );
         }
         let (nodes, bytes) = (known.nodes, known.bytes);
         // Counted before it is copied.

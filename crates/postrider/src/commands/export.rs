@@ -1,5 +1,6 @@
 //! `export`: the configuration as a file that `import` takes.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::reach;
@@ -23,7 +24,9 @@ fn write(file: &Path, text: &str) -> Result<(), Failed> {
     let failed =
         |error: std::io::Error| Failed::new(Exit::Failure, format!("{} cannot be written: {error}", file.display()));
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut beside = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+    // As any new file; the umask takes away what it should.
+    let everybody = std::fs::Permissions::from_mode(0o666);
+    let mut beside = tempfile::Builder::new().permissions(everybody).tempfile_in(folder).map_err(failed)?;
     std::io::Write::write_all(&mut beside, text.as_bytes()).map_err(failed)?;
     beside.persist(file).map_err(|error| failed(error.error))?;
     Ok(())
