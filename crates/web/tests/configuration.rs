@@ -1,4 +1,5 @@
 //! Import and export over the API: the difference first, all or nothing, and nothing of the server's own environment.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so at once")]
 
 mod parts;
 
