@@ -14,6 +14,7 @@ pub mod health;
 pub mod id;
 pub mod message;
 pub mod outcome;
+pub mod pace;
 pub mod path_template;
 pub mod policy;
 mod reply;
