@@ -27,9 +27,6 @@ pub async fn measure(bench: &mut Bench) -> Result<Measured, Failure> {
     let each = |from: f64, to: f64| (to - from) / whole.loaded.accepted.max(1) as f64;
     Ok(Measured::Values {
         values: vec![each(before.statements, after.statements), each(before.commits, after.commits)],
-        details: vec![
-            detail("messages a second", whole.per_second()),
-            detail("callers", FULL_LOAD_CALLERS as f64),
-        ],
+        details: vec![detail("messages a second", whole.per_second()), detail("callers", FULL_LOAD_CALLERS as f64)],
     })
 }
