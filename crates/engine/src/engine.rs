@@ -12,7 +12,7 @@ use postrider_core::job::JobControl;
 use postrider_core::message::{HeaderList, Message};
 use postrider_core::outcome::Outcome;
 use postrider_core::topic::TopicName;
-use postrider_store::{Idempotency, Job, Jobs, PullSubscription, Pulled, Store, StoreRead, Topic};
+use postrider_store::{ConfigChange, Idempotency, Job, Jobs, PullSubscription, Pulled, Store, StoreRead, Topic};
 use postrider_wire::Sender;
 use serde_json::{Map, Value};
 
@@ -187,6 +187,15 @@ impl Engine {
         paused: bool,
     ) -> Result<Arc<Connection>, Refusal> {
         configuring::set_paused(&self.shared, project, connection, paused).await
+    }
+
+    /// Applies a batch of changes to the configuration, all of them or none: `Conflict` when something has changed since it was read.
+    pub async fn configure(&self, batch: Vec<ConfigChange>) -> Result<(), Refusal> {
+        configuring::apply(&self.shared, batch).await
+    }
+    /// For new objects: what time it is, and where ids come from.
+    pub fn clock_and_dice(&self) -> (&dyn Clock, &dyn Dice) {
+        (&*self.shared.clock, &*self.shared.dice)
     }
 
     // Deliveries, by a person.

@@ -33,6 +33,7 @@ pub use clock::{Clock, SystemClock};
 pub use dice::{Dice, SystemDice};
 pub use engine::{ConnectionRef, Engine, NewConnection, SendOptions, StartError};
 pub use jobs::{JobOrder, JobTarget};
+pub use lifecycle::ensure_first_project;
 pub use options::EngineOptions;
 pub use refusal::Refusal;
 pub use tally::{Figures, RequestFigures};

@@ -45,10 +45,7 @@ pub(crate) async fn start(
     let worker_id = WorkerId::new(now, dice.bits());
     let asked_at = clock.monotonic();
     store.open_worker(worker_id, options.lease, now).await?;
-    if store.projects().await?.is_empty() {
-        let id = ProjectId::new(now, dice.bits());
-        store.create_project(Project { id, name: FIRST_PROJECT.to_owned(), created_at: now }).await?;
-    }
+    ensure_first_project(&*store, &*clock, &*dice).await?;
     let connections = Connections::default();
     for connection in store.all_connections().await? {
         connections.put(Arc::new(connection));
@@ -93,6 +90,16 @@ pub(crate) async fn start(
     shared.spawn(pruner::run(Arc::clone(&shared)));
     shared.spawn(jobs::run(Arc::clone(&shared)));
     Ok(shared)
+}
+
+/// Makes the project `default` in a store that has none yet.
+pub async fn ensure_first_project(store: &dyn Store, clock: &dyn Clock, dice: &dyn Dice) -> Result<(), StoreError> {
+    if store.projects().await?.is_empty() {
+        let now = clock.now();
+        let id = ProjectId::new(now, dice.bits());
+        store.create_project(Project { id, name: FIRST_PROJECT.to_owned(), created_at: now }).await?;
+    }
+    Ok(())
 }
 
 /// Takes nothing more in, lets what is under way end for at most `grace`, writes it, and gives everything back.

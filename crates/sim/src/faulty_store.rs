@@ -336,6 +336,13 @@ impl StoreRead for FaultyStore {
 }
 
 #[async_trait]
+impl StoreConfigure for FaultyStore {
+    async fn configure(&self, batch: Vec<ConfigChange>) -> Result<(), StoreError> {
+        with_any_fate!(self, Writes, self.inner.inner.configure(batch))
+    }
+}
+
+#[async_trait]
 impl Store for FaultyStore {
     async fn enqueue(&self, batch: Vec<NewDelivery>) -> Result<Vec<Enqueued>, StoreError> {
         with_any_fate!(self, TakesIn, self.enqueue_shown(batch))

@@ -4,6 +4,7 @@
 //! workers, and `now` is always an argument. It must not know of policies: decisions come in as values and are written whole.
 #![forbid(unsafe_code)]
 
+mod configure;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod contract;
@@ -17,6 +18,7 @@ mod records;
 pub mod sqlite;
 mod unclaimed;
 
+pub use configure::{ConfigChange, StoreConfigure};
 pub use contract::Store;
 pub use error::StoreError;
 pub use filter::{CountColumn, CountRange, DeliveryFilter, TimeColumn, TimeRange};

@@ -51,6 +51,14 @@ impl Faltering {
 }
 
 #[async_trait]
+impl StoreConfigure for Faltering {
+    async fn configure(&self, batch: Vec<ConfigChange>) -> Result<(), StoreError> {
+        self.falter("configure")?;
+        self.store.configure(batch).await
+    }
+}
+
+#[async_trait]
 impl Store for Faltering {
     async fn enqueue(&self, batch: Vec<NewDelivery>) -> Result<Vec<Enqueued>, StoreError> {
         self.falter("enqueue")?;

@@ -4,6 +4,7 @@
 
 mod batch;
 mod call;
+mod configuration;
 mod connections;
 mod deliveries;
 mod error;
@@ -15,6 +16,7 @@ mod transport;
 
 pub use batch::{BatchResult, LineResult};
 pub use call::{Call, Response, SendResult};
+pub use configuration::{ImportOptions, Imported, ImportedKey, ImportedObject};
 pub use connections::{Connection, ConnectionState};
 pub use deliveries::{Attempt, DeadLetter, Delivery, DeliveryQuery};
 pub use error::{ClientError, FieldProblem, Problem};

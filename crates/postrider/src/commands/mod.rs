@@ -3,11 +3,14 @@
 mod connections;
 mod deliveries;
 mod dlq;
+mod export;
+mod import;
 mod jobs;
 mod publish;
 mod queue;
 mod reach;
 mod schedule;
+mod schema;
 mod send;
 mod show;
 mod topics;
@@ -29,5 +32,8 @@ pub async fn run(args: Args) -> Result<Exit, Failed> {
         Command::Connections(command) => connections::run(&global, command).await,
         Command::Topics(command) => topics::run(&global, command).await,
         Command::Schedule(args) => schedule::run(&global, args).await,
+        Command::Import(args) => import::run(&global, args).await,
+        Command::Export(args) => export::run(&global, args).await,
+        Command::Schema(args) => schema::run(args),
     }
 }

@@ -6,6 +6,7 @@
 
 pub mod commands;
 pub mod configuration;
+pub mod configure;
 pub(crate) mod fixture;
 pub mod intake;
 pub mod jobs;
@@ -108,6 +109,9 @@ macro_rules! conformance_suite {
                 z18_a_connection_with_requests_is_deleted_only_by_force,
                 an_empty_connection_is_deleted,
             }
+            configure {
+                d18_one_refused_change_undoes_the_whole_batch,
+            }
             topics {
                 z22_a_message_is_given_out_until_it_is_acknowledged,
                 z22_what_is_missing_or_taken_is_refused,
@@ -164,6 +168,9 @@ macro_rules! conformance_suite {
                 z18_a_change_keeps_the_queue,
                 named_values_are_kept_until_removed,
             }
+            configure {
+                d18_a_batch_is_applied_in_its_order_and_survives_a_kill,
+            }
             topics {
                 z22_every_existing_subscription_gets_each_message,
             }
@@ -214,6 +221,7 @@ mod tests {
             include_str!("settle.rs"),
             include_str!("commands.rs"),
             include_str!("configuration.rs"),
+            include_str!("configure.rs"),
             include_str!("topics.rs"),
             include_str!("retention.rs"),
             include_str!("listing.rs"),

@@ -7,6 +7,7 @@ mod bodies;
 mod checkpoint;
 mod commands;
 mod configuration;
+mod configure;
 mod disk;
 mod failures;
 mod filter;

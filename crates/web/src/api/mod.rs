@@ -2,6 +2,7 @@
 //!
 //! Handlers read a request, ask the engine, and write the answer. They must not know of policies: the engine refuses what may not be.
 
+mod configuration;
 mod connections;
 mod deliveries;
 mod delivery_acts;
@@ -144,6 +145,8 @@ pub fn router(state: AppState, admin: AdminKey) -> Router {
         .route("/metrics", get(metrics::metrics))
         .route("/api/v1/projects", get(projects::list))
         .route("/api/v1/schedule", get(schedule::of_preset))
+        .route("/api/v1/import", post(configuration::import))
+        .route("/api/v1/export", get(configuration::export))
         .nest("/api/v1/projects/{project}", project)
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
