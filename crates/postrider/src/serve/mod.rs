@@ -18,7 +18,7 @@ use postrider_core::Wait;
 use postrider_engine::{Dice, Engine, SystemClock, SystemDice};
 use postrider_store::Store;
 use postrider_web::{AdminKey, ApiOptions, AppState, BindError, KeyError, Server, ServerLimits};
-use postrider_wire::HttpSender;
+use postrider_wire::{Egress, HttpOptions, HttpSender};
 
 use crate::args::ServeArgs;
 use crate::demo::Demo;
@@ -75,7 +75,8 @@ impl Running {
         let server = Server::bind(listen, ServerLimits::default()).await?;
         let made = admin_key(&*store, settings.admin_key.as_deref(), &*dice).await?;
         let admin = AdminKey::load(&*store).await?;
-        let sender = Arc::new(HttpSender::new(settings.http.clone()));
+        let egress = Arc::new(Egress::new(&settings.opened));
+        let sender = Arc::new(HttpSender::new(HttpOptions::default(), egress));
         let engine = Engine::start(Arc::clone(&store), sender, Arc::clone(&clock), dice, settings.engine.clone())
             .await
             .map_err(|error| Failed::new(Exit::StoreUnavailable, error.to_string()))?;

@@ -4,7 +4,6 @@ use ipnet::IpNet;
 use postrider_core::schedule::Ladder;
 use postrider_core::{SettingError, Wait};
 use postrider_engine::EngineOptions;
-use postrider_wire::HttpOptions;
 
 use crate::exit::{Exit, Failed};
 
@@ -13,7 +12,8 @@ pub struct Settings {
     pub log: String,
     pub admin_key: Option<String>,
     pub engine: EngineOptions,
-    pub http: HttpOptions,
+    /// Addresses opened that are closed otherwise.
+    pub opened: Vec<IpNet>,
     /// Set to another value than the default, checked, and not used by anything yet.
     without_effect: Vec<&'static str>,
 }
@@ -78,7 +78,7 @@ impl Settings {
             log: variable("POSTRIDER_LOG").unwrap_or_else(|| log_default.to_owned()),
             admin_key: variable("POSTRIDER_ADMIN_KEY"),
             engine: EngineOptions { lease: Wait::from_secs(lease_s), ..EngineOptions::default() },
-            http: HttpOptions::opening(&opened),
+            opened,
             without_effect: set
                 .filter(|(number, value)| *value != number.default)
                 .map(|(number, _)| number.name)

@@ -11,20 +11,18 @@ use std::time::Duration;
 use async_trait::async_trait;
 use http::Response;
 use hyper::body::Incoming;
-use ipnet::IpNet;
 use postrider_core::connection::Connection;
 use postrider_core::id::ConnectionId;
 use postrider_core::{NoAnswerKind, Reply};
 use tokio::time::Sleep;
 
 use super::answer::answer;
-use super::cause::{self, Stage};
-use super::connect::{Connector, Progress};
+use super::cause;
+use super::connect::Connector;
 use super::link::{Broken, Link, OutgoingRequest};
 use super::route::{Route, RouteError};
 use super::{Outgoing, Sender, request};
-use crate::guard::Guard;
-use crate::resolve::{Resolver, SystemResolver};
+use crate::egress::{Egress, Progress, Stage};
 
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
@@ -32,19 +30,11 @@ pub struct HttpOptions {
     pub response_bytes_max: usize,
     /// A socket idle for this long is closed. Below the 5 s after which widespread servers close theirs.
     pub pool_idle_timeout: Duration,
-    pub guard: Guard,
 }
 
 impl Default for HttpOptions {
     fn default() -> Self {
-        HttpOptions { response_bytes_max: 1 << 20, pool_idle_timeout: Duration::from_secs(4), guard: Guard::default() }
-    }
-}
-
-impl HttpOptions {
-    /// The defaults, with addresses opened that are closed otherwise (`POSTRIDER_ALLOW_PRIVATE`, D33).
-    pub fn opening(opened: &[IpNet]) -> Self {
-        HttpOptions { guard: Guard::for_connections(opened), ..HttpOptions::default() }
+        HttpOptions { response_bytes_max: 1 << 20, pool_idle_timeout: Duration::from_secs(4) }
     }
 }
 
@@ -56,15 +46,12 @@ pub struct HttpSender {
 }
 
 impl HttpSender {
-    pub fn new(options: HttpOptions) -> Self {
-        HttpSender::with_resolver(options, Arc::new(SystemResolver))
-    }
-
-    pub fn with_resolver(options: HttpOptions, resolver: Arc<dyn Resolver>) -> Self {
+    /// `egress` is the way out that this sender shares with all else that goes out.
+    pub fn new(options: HttpOptions, egress: Arc<Egress>) -> Self {
         HttpSender {
             response_bytes_max: options.response_bytes_max,
             pool_idle_timeout: options.pool_idle_timeout,
-            connector: Connector::new(resolver, options.guard),
+            connector: Connector::new(egress),
             routes: RwLock::default(),
         }
     }

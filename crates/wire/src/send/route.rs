@@ -2,7 +2,6 @@
 //!
 //! It must not know of single requests.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use tokio::sync::{OnceCell, Semaphore};
 use tokio_rustls::TlsConnector;
 
 use super::pool::Pool;
+use crate::egress::Host;
 
 /// Why a connection's settings make no address to send to; it names the field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,16 +34,6 @@ pub(super) struct Route {
     /// Attempts at once; each has at most one socket, so this bounds the sockets too.
     pub(super) slots: Semaphore,
     pub(super) pool: Arc<Pool>,
-}
-
-/// Where to dial.
-pub(super) struct Host {
-    /// A name, or the text of an IP literal without brackets.
-    pub(super) name: String,
-    pub(super) literal: Option<IpAddr>,
-    pub(super) port: u16,
-    /// `host:port` as people read it.
-    pub(super) shown: String,
 }
 
 pub(super) struct TlsRoute {
@@ -69,12 +59,10 @@ impl Route {
         let own_port = if https { 443 } else { 80 };
         let port = authority.port_u16().unwrap_or(own_port);
         let written = authority.host();
-        let name = written.trim_start_matches('[').trim_end_matches(']').to_owned();
-        let literal = name.parse::<IpAddr>().ok();
-        let shown = format!("{written}:{port}");
-        let host_header = if port == own_port { written } else { &shown };
+        let host = Host::new(written, port);
+        let host_header = if port == own_port { written } else { host.shown() };
         let tls = if https {
-            let server_name = ServerName::try_from(name.clone()).map_err(|_| RouteError::Host)?;
+            let server_name = ServerName::try_from(host.name().to_owned()).map_err(|_| RouteError::Host)?;
             Some(TlsRoute { server_name, connector: OnceCell::new() })
         } else {
             None
@@ -82,7 +70,7 @@ impl Route {
         let slots = usize::try_from(rest.pool_size).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS);
         Ok(Route {
             host_header: HeaderValue::from_str(host_header).map_err(|_| RouteError::Host)?,
-            host: Host { name, literal, port, shown },
+            host,
             tls,
             content_type: content_type(rest)?,
             slots: Semaphore::new(slots),
@@ -146,15 +134,15 @@ mod tests {
             ("https://[2001:db8::1]:8443", "[2001:db8::1]:8443", "[2001:db8::1]:8443"),
         ] {
             let route = route(host).unwrap();
-            assert_eq!((route.host_header.to_str().unwrap(), &*route.host.shown), (header, shown));
+            assert_eq!((route.host_header.to_str().unwrap(), route.host.shown()), (header, shown));
             assert_eq!(route.tls.is_some(), host.starts_with("https"));
         }
     }
 
     #[test]
     fn a_literal_is_known_as_one() {
-        assert_eq!(route("http://[::1]:80").unwrap().host.literal, Some("::1".parse().unwrap()));
-        assert_eq!(route("http://a.example").unwrap().host.literal, None);
+        assert_eq!(route("http://[::1]:80").unwrap().host.literal(), Some("::1".parse().unwrap()));
+        assert_eq!(route("http://a.example").unwrap().host.literal(), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use postrider_core::NoAnswerKind::{Unreachable, Unsendable};
 use postrider_core::Reply;
-use postrider_wire::{HttpOptions, HttpSender, Sender};
+use postrider_wire::{HttpSender, Sender};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::ServerConfig;
 use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_rustls::TlsAcceptor;
 
-use crate::cases::{Fixed, answered, connection_with, outgoing, unanswered};
+use crate::cases::{Fixed, answered, connection_with, outgoing, sender_with, unanswered};
 use crate::raw_peer::read_request;
 
 /// The name that certificates here are made out to; it resolves to loopback.
@@ -104,7 +104,7 @@ async fn serve_telling(
 }
 
 fn loopback_sender() -> HttpSender {
-    HttpSender::with_resolver(HttpOptions::default(), Arc::new(Fixed(vec!["127.0.0.1".parse().unwrap()])))
+    sender_with(Fixed(vec!["127.0.0.1".parse().unwrap()]))
 }
 
 async fn send(address: SocketAddr, keys: Value) -> Reply {
