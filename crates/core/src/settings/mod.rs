@@ -10,10 +10,13 @@ mod ladder;
 mod nearest;
 mod reader;
 pub mod rest;
+pub mod security;
+mod tls;
 mod warnings;
 
 pub use crate::setting::SettingError;
-pub use keys::{DELIVERY_KEYS, KeyDoc, REST_KEYS};
+pub(crate) use host::read_host;
+pub use keys::{DELIVERY_KEYS, KeyDoc, REST_KEYS, security_keys};
 pub use warnings::warnings;
 
 use crate::connection::ConnectionKind;
