@@ -20,6 +20,7 @@ mod reply;
 pub mod retry_after;
 pub mod roll;
 pub mod schedule;
+mod secret;
 mod setting;
 pub mod settings;
 pub mod status_set;
@@ -29,5 +30,6 @@ pub mod verdict;
 
 pub use failure::Failure;
 pub use reply::{Answer, NoAnswer, NoAnswerKind, Reply};
+pub use secret::{MASK, Secret};
 pub use setting::SettingError;
 pub use time::{Timestamp, Wait};
