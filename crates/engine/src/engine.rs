@@ -22,6 +22,7 @@ use crate::options::EngineOptions;
 use crate::refusal::Refusal;
 use crate::shared::Shared;
 use crate::tally::Figures;
+use crate::vault::Vault;
 use crate::{configuring, entry, lifecycle, topics};
 
 /// A running engine. Clones share it.
@@ -100,6 +101,11 @@ impl Engine {
     /// The project that everything belongs to when none is named; the first one is `default`.
     pub async fn project(&self, name_or_id: &str) -> Result<ProjectId, Refusal> {
         self.shared.projects.find(&*self.shared.store, name_or_id).await
+    }
+
+    /// Seals secrets before they are stored, and opens them for the attempt that needs them (D46).
+    pub fn vault(&self) -> &Arc<Vault> {
+        &self.shared.vault
     }
 
     // Calls.

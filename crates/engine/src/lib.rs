@@ -27,6 +27,7 @@ mod settler;
 mod shared;
 mod tally;
 mod topics;
+pub mod vault;
 
 pub use clock::{Clock, SystemClock};
 pub use dice::{Dice, SystemDice};
@@ -34,3 +35,4 @@ pub use engine::{ConnectionRef, Engine, NewConnection, SendOptions, StartError};
 pub use options::EngineOptions;
 pub use refusal::Refusal;
 pub use tally::{Figures, RequestFigures};
+pub use vault::{KeyHome, Keyring, MasterKey, Place, Sealed, Vault, VaultError};

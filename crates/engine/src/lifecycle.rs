@@ -28,6 +28,7 @@ use crate::runner::ToRunner;
 use crate::settler::{self, Settler};
 use crate::shared::Shared;
 use crate::tally::Tally;
+use crate::vault::Vault;
 
 /// After the grace, what is left to write gets this long; a store that is down cannot hold a stop up for ever.
 const LAST_WRITES: Duration = Duration::from_secs(5);
@@ -56,6 +57,7 @@ pub(crate) async fn start(
     let (settler, orders) = Settler::new();
     let (call_log, records) = CallLog::new(options.call_log_waiting_max);
     let other_workers = options.other_workers;
+    let vault = Arc::new(Vault::new(options.keyring.clone(), Arc::clone(&dice)));
     let shared = Arc::new(Shared {
         lease: Lease::new(Arc::clone(&clock), worker_id, options.lease, asked_at),
         store,
@@ -72,6 +74,7 @@ pub(crate) async fn start(
         call_log,
         sweeps: SweepNotice::default(),
         tally: Tally::default(),
+        vault,
         stopping: AtomicBool::new(false),
         ended: watch::Sender::new(false),
     });

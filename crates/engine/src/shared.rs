@@ -27,6 +27,7 @@ use crate::options::EngineOptions;
 use crate::projects::Projects;
 use crate::settler::Settler;
 use crate::tally::Tally;
+use crate::vault::Vault;
 
 pub(crate) struct Shared {
     pub store: Arc<dyn Store>,
@@ -44,6 +45,7 @@ pub(crate) struct Shared {
     pub call_log: CallLog,
     pub sweeps: SweepNotice,
     pub tally: Tally,
+    pub vault: Arc<Vault>,
     pub stopping: AtomicBool,
     /// Turns true once: every task ends where it stands.
     pub ended: watch::Sender<bool>,

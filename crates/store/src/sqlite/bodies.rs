@@ -11,7 +11,6 @@ pub(super) fn add(work: &Work, bodies: &[&NewBody]) -> Result<(), StoreError> {
     let (before, after) =
         ("INSERT INTO body (id, uses, bytes) VALUES ", " ON CONFLICT (id) DO UPDATE SET uses = uses + 1");
     write_rows(work, (before, 3, after), bodies, |to, body| {
-        work.note_written(body.bytes.len() as u64);
         to.push(key(body.id.as_u128()))?;
         to.push(1)?;
         to.push(&body.bytes[..])

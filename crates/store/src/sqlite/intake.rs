@@ -40,7 +40,6 @@ pub(super) fn enqueue(work: &Work, batch: &[&NewDelivery]) -> Result<Vec<Enqueue
     bodies::add(work, &new_bodies)?;
     insert_hot(work, &admitted)?;
     work.counters.enqueued.fetch_add(admitted.len() as u64, std::sync::atomic::Ordering::Relaxed);
-    work.note_written(1024 * batch.len() as u64);
     Ok(answers)
 }
 

@@ -94,9 +94,10 @@ impl SqliteStore {
         let lock = FileLock::take(database)?;
         let space = Space::below(database, options.free_bytes_min);
         let counters = Arc::new(Counters::default());
-        let work = prepared(open::writer(database)?, options.limits, space.clone(), &counters)?;
-        let (signal, wanted) = Signal::new();
+        let mut connection = open::writer(database)?;
+        let (signal, wanted) = Signal::new(&mut connection)?;
         let signal = Arc::new(signal);
+        let work = prepared(connection, options.limits, space.clone(), &counters)?;
         let checkpointer = checkpoint::start(open::checkpointer(database)?, database, Arc::clone(&signal), wanted)?;
         let (jobs, writer) = writer::start(work, signal)?;
         let threads = Threads {

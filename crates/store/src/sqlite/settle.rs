@@ -97,7 +97,6 @@ fn settle_run(work: &Work, run: &[&Settlement], answers: &mut Vec<Settled>) -> R
     }
     move_to_log(work, &pending.to_log)?;
     intake::insert_attempts(work, &pending.attempts)?;
-    work.note_written(1024 * run.len() as u64);
     Ok(())
 }
 

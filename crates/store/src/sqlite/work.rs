@@ -38,8 +38,6 @@ pub(super) struct Work {
     pub counters: Arc<Counters>,
     queues: RefCell<Queues>,
     changes_at_begin: Cell<u64>,
-    /// Bytes of bodies and rows written since the last checkpoint was asked for, roughly.
-    pub written_bytes: Cell<u64>,
 }
 
 impl Work {
@@ -53,7 +51,6 @@ impl Work {
             counters,
             queues: RefCell::new(Queues::default()),
             changes_at_begin: Cell::new(0),
-            written_bytes: Cell::new(0),
         }
     }
 
@@ -146,9 +143,6 @@ impl Work {
         Mark { rows: self.connection.total_changes(), queues: self.queues().touches() }
     }
 
-    pub fn note_written(&self, bytes: u64) {
-        self.written_bytes.set(self.written_bytes.get().saturating_add(bytes));
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
