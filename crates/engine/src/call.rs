@@ -62,6 +62,7 @@ async fn run(
             attempt: new.progress.attempts,
             head: Arc::clone(&head),
             body: new.body.bytes.clone(),
+            credentials: None,
             timeout: policy.timeout,
         };
         let Ended { reply, verdict, record } = attempt::make(&shared, outgoing).await;

@@ -116,6 +116,7 @@ async fn ours(
                         attempt: 1,
                         head: head.clone(),
                         body: messages::body(number),
+                        credentials: None,
                         timeout: Wait::from_secs(60),
                     };
                     let reply = sender.send(outgoing).await;

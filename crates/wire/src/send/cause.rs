@@ -19,16 +19,20 @@ pub(super) fn timed_out(host: &Host, timeout: Wait, stage: Stage, pool_size: u32
         Stage::Slot => {
             format!("no answer from {host} within {timeout}: all {pool_size} of the connection's sockets were busy")
         }
-        Stage::Token => format!("no answer from {host} within {timeout}: the token for it was still being fetched"),
+        Stage::Token => {
+            format!("nothing was sent to {host} within {timeout}: the token for it was still being fetched")
+        }
         Stage::Resolve => format!("no answer from {host} within {timeout}: its name was still being resolved"),
         Stage::Connect => format!("no answer from {host} within {timeout}: the connection was not accepted"),
         Stage::Tls => format!("no answer from {host} within {timeout}: the TLS handshake was not finished"),
         Stage::Answer => format!("no answer from {host} within {timeout}"),
     };
-    Reply::unanswered(NoAnswerKind::Timeout, detail)
+    // D32: without a token nothing was asked of the remote system itself.
+    let kind = if stage == Stage::Token { NoAnswerKind::Unreachable } else { NoAnswerKind::Timeout };
+    Reply::unanswered(kind, detail)
 }
 
-pub(super) fn not_connected(host: &Host, error: &ConnectError) -> Reply {
+pub(crate) fn not_connected(host: &Host, error: &ConnectError) -> Reply {
     let shown = host.shown();
     match error {
         ConnectError::NotOpened(error) => not_opened(host, error),
@@ -62,7 +66,7 @@ fn not_opened(host: &Host, error: &NotOpened) -> Reply {
 }
 
 /// The exchange broke before a status line. `sent`: bytes of the request had gone out, so whether the remote acted on it is unknown.
-pub(super) fn broken_off(host: &Host, error: &hyper::Error, sent: bool) -> Reply {
+pub(crate) fn broken_off(host: &Host, error: &hyper::Error, sent: bool) -> Reply {
     let shown = host.shown();
     let io_error = io_cause(error);
     let closed = error.is_incomplete_message() || error.is_canceled() || error.is_closed();

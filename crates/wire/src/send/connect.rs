@@ -5,24 +5,25 @@
 use std::io;
 use std::sync::Arc;
 
+use postrider_core::connection::TlsSettings;
 use tokio::sync::OnceCell;
 use tokio_rustls::TlsConnector;
 
 use super::link::{Link, Stream};
 use super::metered::Metered;
-use super::route::{Route, TlsRoute};
+use super::origin::{Built, Origin, TlsRoute};
 use crate::egress::{Destination, Egress, NotOpened, Progress, Stage};
 use crate::guard::Policy;
 use crate::tls::{self, TlsError};
 
-pub(super) struct Connector {
+pub(crate) struct Connector {
     egress: Arc<Egress>,
     /// Hundreds of authorities, held once for all connections that trust the public ones.
     public_tls: OnceCell<TlsConnector>,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ConnectError {
+pub(crate) enum ConnectError {
     #[error(transparent)]
     NotOpened(#[from] NotOpened),
     #[error(transparent)]
@@ -34,19 +35,19 @@ pub(super) enum ConnectError {
 }
 
 impl Connector {
-    pub(super) fn new(egress: Arc<Egress>) -> Self {
+    pub(crate) fn new(egress: Arc<Egress>) -> Self {
         Connector { egress, public_tls: OnceCell::new() }
     }
 
-    pub(super) async fn open(&self, route: &Route, progress: &Progress) -> Result<Box<Link>, ConnectError> {
-        let to = Destination { host: &route.host, tls: route.tls.is_some(), policy: Policy::Connections };
+    pub(crate) async fn open(&self, origin: &Origin, progress: &Progress) -> Result<Box<Link>, ConnectError> {
+        let to = Destination { host: &origin.host, tls: origin.tls.is_some(), policy: Policy::Connections };
         let tcp = self.egress.open(to, progress).await?;
         let (metered, meter) = Metered::new(tcp);
-        let stream = match &route.tls {
+        let stream = match &origin.tls {
             None => Stream::Plain(metered),
             Some(tls) => {
                 progress.reach(Stage::Tls);
-                let connector = self.tls_connector(route, tls).await?;
+                let connector = self.tls_connector(tls).await?;
                 let tls = connector.connect(tls.server_name.clone(), metered).await.map_err(ConnectError::Tls)?;
                 Stream::Tls(Box::new(tls))
             }
@@ -55,16 +56,36 @@ impl Connector {
         Ok(Box::new(link))
     }
 
-    async fn tls_connector<'c>(&'c self, route: &Route, tls: &'c TlsRoute) -> Result<&'c TlsConnector, ConnectError> {
-        let settings = &route.rest().tls;
-        let is_public = settings.verify && settings.ca_path.is_none();
-        let kept = if is_public { &self.public_tls } else { &tls.connector };
-        kept.get_or_try_init(|| async {
-            let settings = settings.clone();
-            let built = tokio::task::spawn_blocking(move || tls::client_config(&settings)).await;
-            let config = built.map_err(|lost| ConnectError::Internal(format!("TLS cannot be set up: {lost}")))??;
-            Ok(TlsConnector::from(config))
-        })
-        .await
+    async fn tls_connector(&self, tls: &TlsRoute) -> Result<TlsConnector, ConnectError> {
+        if tls.is_plain() {
+            return self.public_tls.get_or_try_init(|| build(&tls.settings)).await.cloned();
+        }
+        let mut built = tls.built.lock().await;
+        // Looked at before the files are read, so that a change in between is seen the next time.
+        let stamps = stamps(&tls.settings).await;
+        if let Some(built) = built.as_ref().filter(|built| built.stamps == stamps) {
+            return Ok(built.connector.clone());
+        }
+        let connector = build(&tls.settings).await?;
+        *built = Some(Built { connector: connector.clone(), stamps });
+        Ok(connector)
     }
+}
+
+async fn build(settings: &TlsSettings) -> Result<TlsConnector, ConnectError> {
+    let settings = settings.clone();
+    let built = tokio::task::spawn_blocking(move || tls::client_config(&settings)).await;
+    let config = built.map_err(|lost| ConnectError::Internal(format!("TLS cannot be set up: {lost}")))??;
+    Ok(TlsConnector::from(config))
+}
+
+/// When each of the files was changed last, and its length; `None` for one that is not there.
+async fn stamps(settings: &TlsSettings) -> Vec<Option<(std::time::SystemTime, u64)>> {
+    let client = settings.client.iter().flat_map(|client| [&client.cert_path, &client.key_path]);
+    let mut stamps = Vec::new();
+    for path in settings.ca_path.iter().chain(client) {
+        let found = tokio::fs::metadata(path).await.ok();
+        stamps.push(found.and_then(|found| Some((found.modified().ok()?, found.len()))));
+    }
+    stamps
 }

@@ -49,6 +49,7 @@ pub fn outgoing(connection: &Arc<Connection>) -> Outgoing {
         attempt: 1,
         head: Arc::new(RequestHead::default()),
         body: Bytes::from_static(b"{\"claim\":1}"),
+        credentials: None,
         timeout: AMPLE,
     }
 }
