@@ -20,6 +20,8 @@ use crate::dice::Dice;
 use crate::operators::{self, Wish};
 use crate::options::EngineOptions;
 use crate::refusal::Refusal;
+use crate::securing::{self, NewSecurity};
+use crate::securities::Security;
 use crate::shared::Shared;
 use crate::tally::Figures;
 use crate::vault::Vault;
@@ -185,6 +187,33 @@ impl Engine {
         paused: bool,
     ) -> Result<Arc<Connection>, Refusal> {
         configuring::set_paused(&self.shared, project, connection, paused).await
+    }
+
+    // Security definitions. A change holds from the next attempt on.
+
+    /// Of one project, by name.
+    pub fn security_definitions(&self, project: ProjectId) -> Vec<Arc<Security>> {
+        self.shared.securities.of(project)
+    }
+    pub fn security_definition(&self, project: ProjectId, name: &str) -> Result<Arc<Security>, Refusal> {
+        self.shared.securities.find(project, name)
+    }
+    pub async fn create_security(&self, project: ProjectId, new: NewSecurity) -> Result<Arc<Security>, Refusal> {
+        securing::create(&self.shared, project, new).await
+    }
+    /// Replaces all keys; the secret stays when it is left out and the type stays.
+    pub async fn replace_security(
+        &self,
+        project: ProjectId,
+        name: &str,
+        new: NewSecurity,
+    ) -> Result<Arc<Security>, Refusal> {
+        securing::replace(&self.shared, project, name, new).await
+    }
+    /// # Errors
+    /// `Conflict`, naming them, while connections refer to it.
+    pub async fn delete_security(&self, project: ProjectId, name: &str) -> Result<(), Refusal> {
+        securing::delete(&self.shared, project, name).await
     }
 
     // Deliveries, by a person.

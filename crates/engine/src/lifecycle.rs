@@ -25,6 +25,8 @@ use crate::notifier::Notifier;
 use crate::options::EngineOptions;
 use crate::projects::Projects;
 use crate::runner::ToRunner;
+use crate::securing;
+use crate::securities::Securities;
 use crate::settler::{self, Settler};
 use crate::shared::Shared;
 use crate::tally::Tally;
@@ -67,6 +69,7 @@ pub(crate) async fn start(
         options,
         connections,
         projects: Projects::default(),
+        securities: Securities::default(),
         notifier: Notifier::default(),
         queues: Queues::default(),
         intake,
@@ -78,6 +81,7 @@ pub(crate) async fn start(
         stopping: AtomicBool::new(false),
         ended: watch::Sender::new(false),
     });
+    securing::load(&shared).await?;
     shared.spawn(settler::run(Arc::clone(&shared), orders));
     shared.spawn(intake::run(Arc::clone(&shared), requests));
     shared.spawn(call_log::run(Arc::clone(&shared), records));

@@ -25,6 +25,7 @@ use crate::maintenance::lease_keeper::Lease;
 use crate::notifier::Notifier;
 use crate::options::EngineOptions;
 use crate::projects::Projects;
+use crate::securities::Securities;
 use crate::settler::Settler;
 use crate::tally::Tally;
 use crate::vault::Vault;
@@ -37,6 +38,7 @@ pub(crate) struct Shared {
     pub options: EngineOptions,
     pub connections: Connections,
     pub projects: Projects,
+    pub securities: Securities,
     pub notifier: Notifier,
     pub queues: Queues,
     pub lease: Lease,

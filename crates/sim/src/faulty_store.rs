@@ -11,8 +11,9 @@ use postrider_core::attempt::Attempt;
 use postrider_core::connection::Connection;
 use postrider_core::delivery::{Delivery, Position};
 use postrider_core::id::{
-    BodyId, CommandId, ConnectionId, DeliveryId, EventId, ProjectId, QueueId, SubscriptionId, WorkerId,
+    BodyId, CommandId, ConnectionId, DeliveryId, EventId, ProjectId, QueueId, SecurityId, SubscriptionId, WorkerId,
 };
+use postrider_core::security::SecurityDefinition;
 use postrider_core::topic::TopicName;
 use postrider_core::{Timestamp, Wait};
 use postrider_engine::Clock as _;
@@ -324,6 +325,34 @@ impl StoreRead for FaultyStore {
     }
     async fn check(&self) -> Result<(), StoreError> {
         with_any_fate!(self, Reads, self.inner.inner.check())
+    }
+}
+
+#[async_trait]
+impl SecurityDefinitions for FaultyStore {
+    async fn all_security(&self) -> Result<Vec<SecurityDefinition>, StoreError> {
+        with_any_fate!(self, Reads, self.inner.inner.all_security())
+    }
+    async fn create_security(&self, definition: &SecurityDefinition) -> Result<(), StoreError> {
+        with_any_fate!(self, Writes, self.inner.inner.create_security(definition))
+    }
+    async fn replace_security(&self, definition: &SecurityDefinition, version: u32) -> Result<(), StoreError> {
+        with_any_fate!(self, Writes, self.inner.inner.replace_security(definition, version))
+    }
+    async fn delete_security(&self, id: SecurityId) -> Result<(), StoreError> {
+        with_any_fate!(self, Writes, self.inner.inner.delete_security(id))
+    }
+}
+
+#[async_trait]
+impl KeyedCalls for FaultyStore {
+    async fn reserve_key(
+        &self,
+        key: Idempotency,
+        delivery_id: DeliveryId,
+        now: Timestamp,
+    ) -> Result<Reserved, StoreError> {
+        with_any_fate!(self, TakesIn, self.inner.inner.reserve_key(key, delivery_id, now))
     }
 }
 

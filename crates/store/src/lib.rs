@@ -4,6 +4,7 @@
 //! workers, and `now` is always an argument. It must not know of policies: decisions come in as values and are written whole.
 #![forbid(unsafe_code)]
 
+mod calls;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod contract;
@@ -12,9 +13,11 @@ mod limits;
 pub mod memory;
 mod read;
 mod records;
+mod security;
 pub mod sqlite;
 mod unclaimed;
 
+pub use calls::{KeyedCalls, Reserved};
 pub use contract::Store;
 pub use error::StoreError;
 pub use limits::StoreLimits;
@@ -24,4 +27,5 @@ pub use read::{
     Statistics, StoreRead,
 };
 pub use records::*;
+pub use security::SecurityDefinitions;
 pub use sqlite::{SqliteOptions, SqliteStore};

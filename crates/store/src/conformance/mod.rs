@@ -4,6 +4,7 @@
 //! store it runs on: it sees the contract only, and it reads no clock and rolls no dice.
 #![allow(clippy::unwrap_used, reason = "these are tests, wherever they are compiled")]
 
+pub mod calls;
 pub mod commands;
 pub mod configuration;
 pub(crate) mod fixture;
@@ -11,6 +12,7 @@ pub mod intake;
 pub mod listing;
 pub mod ownership;
 pub mod retention;
+pub mod security;
 pub mod settle;
 pub mod topics;
 pub mod walk;
@@ -106,6 +108,15 @@ macro_rules! conformance_suite {
                 z18_a_connection_with_requests_is_deleted_only_by_force,
                 an_empty_connection_is_deleted,
             }
+            security {
+                d16_names_of_definitions_are_unique_in_their_project,
+                a_connection_names_a_definition_of_its_own_project,
+                a_definition_in_use_stays_and_names_its_users,
+            }
+            calls {
+                d15_a_key_is_reserved_once_until_it_ends,
+                d15_direct_and_stored_requests_share_their_keys,
+            }
             topics {
                 z22_a_message_is_given_out_until_it_is_acknowledged,
                 z22_what_is_missing_or_taken_is_refused,
@@ -150,6 +161,12 @@ macro_rules! conformance_suite {
             configuration {
                 z18_a_change_keeps_the_queue,
                 named_values_are_kept_until_removed,
+            }
+            security {
+                definitions_survive_a_kill,
+            }
+            calls {
+                d15_a_reserved_key_survives_a_kill,
             }
             topics {
                 z22_every_existing_subscription_gets_each_message,
@@ -198,6 +215,8 @@ mod tests {
             include_str!("settle.rs"),
             include_str!("commands.rs"),
             include_str!("configuration.rs"),
+            include_str!("security.rs"),
+            include_str!("calls.rs"),
             include_str!("topics.rs"),
             include_str!("retention.rs"),
             include_str!("listing.rs"),
