@@ -15,6 +15,7 @@ mod engine;
 mod entry;
 mod forwarding;
 mod intake;
+mod keyed_calls;
 mod lifecycle;
 mod maintenance;
 mod notifier;

@@ -18,6 +18,7 @@ use crate::connections::Connections;
 use crate::dice::Dice;
 use crate::dispatcher::{self, Queues};
 use crate::intake::{self, Intake};
+use crate::keyed_calls::KeyedCalls;
 use crate::maintenance::dlq_sweeper::{self, SweepNotice};
 use crate::maintenance::lease_keeper::{self, Lease};
 use crate::maintenance::pruner;
@@ -75,6 +76,7 @@ pub(crate) async fn start(
         intake,
         settler,
         call_log,
+        keyed_calls: KeyedCalls::default(),
         sweeps: SweepNotice::default(),
         tally: Tally::default(),
         vault,

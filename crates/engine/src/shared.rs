@@ -20,6 +20,7 @@ use crate::connections::Connections;
 use crate::dice::Dice;
 use crate::dispatcher::Queues;
 use crate::intake::Intake;
+use crate::keyed_calls::KeyedCalls;
 use crate::maintenance::dlq_sweeper::SweepNotice;
 use crate::maintenance::lease_keeper::Lease;
 use crate::notifier::Notifier;
@@ -45,6 +46,7 @@ pub(crate) struct Shared {
     pub intake: Intake,
     pub settler: Settler,
     pub call_log: CallLog,
+    pub keyed_calls: KeyedCalls,
     pub sweeps: SweepNotice,
     pub tally: Tally,
     pub vault: Arc<Vault>,

@@ -5,7 +5,7 @@ mod resources;
 mod sending;
 
 pub use deliveries::{DeliveriesCommand, DlqCommand, DownloadArgs, EditArgs, ListArgs, PageArgs, QueueCommand};
-pub use resources::{ConnectionsCommand, Preset, ScheduleArgs, SettingsArgs, TopicsCommand};
+pub use resources::{ConnectionsCommand, Preset, ScheduleArgs, SecurityCommand, SettingsArgs, TopicsCommand};
 pub use sending::{BodyArg, PublishArgs, SendArgs};
 
 use std::net::SocketAddr;
@@ -68,6 +68,9 @@ pub enum Command {
     /// Where requests go
     #[command(subcommand)]
     Connections(ConnectionsCommand),
+    /// With which credentials requests go out
+    #[command(subcommand)]
+    Security(SecurityCommand),
     /// Topics, their messages and subscriptions
     #[command(subcommand)]
     Topics(TopicsCommand),

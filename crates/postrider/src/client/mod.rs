@@ -9,6 +9,7 @@ mod deliveries;
 mod error;
 mod page;
 mod schedule;
+mod security;
 mod topics;
 mod transport;
 
@@ -19,6 +20,7 @@ pub use deliveries::{Attempt, DeadLetter, Delivery, DeliveryQuery};
 pub use error::{ClientError, FieldProblem, Problem};
 pub use page::{Page, PageQuery};
 pub use schedule::{PlannedAttempt, Schedule};
+pub use security::{SecurityDefinition, SecurityState};
 pub use topics::{Pulled, Subscription, Topic, TopicMessage};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};

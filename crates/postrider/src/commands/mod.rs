@@ -7,6 +7,7 @@ mod publish;
 mod queue;
 mod reach;
 mod schedule;
+mod security;
 mod send;
 mod show;
 mod topics;
@@ -25,6 +26,7 @@ pub async fn run(args: Args) -> Result<Exit, Failed> {
         Command::Dlq(command) => dlq::run(&global, command).await,
         Command::Deliveries(command) => deliveries::run(&global, command).await,
         Command::Connections(command) => connections::run(&global, command).await,
+        Command::Security(command) => security::run(&global, command).await,
         Command::Topics(command) => topics::run(&global, command).await,
         Command::Schedule(args) => schedule::run(&global, args).await,
     }

@@ -201,6 +201,7 @@ mod tests {
             msg_id: Some(DeliveryId::from_u128(7)),
             cid: Cid::from_stored("c"),
             error: Some("status 500".into()),
+            failure: None,
             response: Some(answer),
         };
         serde_json::from_str(&outcome_text(&outcome)).unwrap()
