@@ -170,7 +170,7 @@ async fn d14_our_key_stays_here_and_the_callers_credentials_go_on() {
     assert_eq!((refused.status, stage.remote.count()), (401, 1), "{refused:?}");
     let (_, list) = stage.bench.call("GET", "/deliveries", &Value::Null).await;
     let list = list.to_string();
-    assert!(!list.contains(KEY) && !list.contains("theirs\"") || list.contains("***"), "{list}");
+    assert!(!list.contains(KEY) && !list.contains("Bearer theirs") && list.contains("***"), "{list}");
     stage.bench.server.stop().await;
 }
 
@@ -180,11 +180,9 @@ async fn d13_what_is_queued_or_has_no_answer_says_so_with_the_result() {
     let queued = stage.curl("/status/500", &["-d", "x"], b"").await;
     assert_eq!((queued.status, &queued.json()["is_in_queue"]), (202, &json!(true)), "{queued:?}");
     assert_eq!(queued.json()["response"]["status"], 500);
-    let gone = json!({"host": "http://127.0.0.1:9", "use_queue": false, "max_retries": 0});
     stage.bench.connection("gone", "http://127.0.0.1:9", json!({})).await;
     stage.bench.connection("dlq", "http://127.0.0.1:9", json!({"use_queue": true})).await;
     stage.bench.connection("slow", &stage.remote.address, json!({"timeout": 0.2})).await;
-    let _ = gone;
     let at = |name: &str, rest: &str| stage.url(rest).replace("/c/raw", &format!("/{name}/raw"));
     let key = format!("X-API-Key: {KEY}");
     for (url, status, flag) in
@@ -220,7 +218,7 @@ gen = session.post(base + "/gen", data=(part for part in [b"one", b"two"]))
 missing = session.delete(base + "/status/404")
 print(json.dumps({
     "sha": hashlib.sha256(big).hexdigest(), "type": up.request.headers["Content-Type"],
-    "statuses": [r.status_code for r in (up, got, js, gen, missing)], "cookies": dict(session.cookies), "text": got.text,
+    "statuses": [r.status_code for r in (up, got, js, gen, missing)], "cookies": {c.name: c.value for c in session.cookies}, "text": got.text,
 }))
 "#;
 

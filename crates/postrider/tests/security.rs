@@ -193,7 +193,7 @@ async fn d32_tokens_are_fetched_shared_and_a_failed_fetch_is_a_failed_attempt() 
     assert_eq!(bench.call("PATCH", "/security/s", &gone).await.0, 200);
     let result = sends(&bench, "c").await;
     assert!(result["error"].as_str().unwrap().starts_with("no token: cannot connect to 127.0.0.1:9"), "{result}");
-    let delivery = bench.delivery(result["msg_id"].as_str().unwrap()).await;
+    let delivery = bench.until_status(result["msg_id"].as_str().unwrap(), "FAILED").await;
     assert_eq!((&delivery["failure"], remote.count()), (&json!("unreachable"), sent), "{delivery}");
     bench.server.stop().await;
 }
