@@ -81,7 +81,7 @@ fn table(definitions: &[SecurityDefinition]) {
             Cell::new(&definition.name),
             Cell::new(&definition.kind),
             Cell::new(if unreadable { "unreadable" } else { "set" }).tinted(unreadable.then_some(Tint::Bad)),
-            Cell::new(&definition.state.used_by.join(", ")),
+            Cell::new(definition.state.used_by.join(", ")),
         ]);
     }
     table.print("there are no security definitions");
