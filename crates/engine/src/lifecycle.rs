@@ -2,8 +2,8 @@
 //!
 //! It must not know how any part works.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use postrider_core::Wait;
@@ -18,6 +18,7 @@ use crate::connections::Connections;
 use crate::dice::Dice;
 use crate::dispatcher::{self, Queues};
 use crate::intake::{self, Intake};
+use crate::jobs::{self, JobNotice};
 use crate::keyed_calls::KeyedCalls;
 use crate::maintenance::dlq_sweeper::{self, SweepNotice};
 use crate::maintenance::lease_keeper::{self, Lease};
@@ -78,8 +79,10 @@ pub(crate) async fn start(
         call_log,
         keyed_calls: KeyedCalls::default(),
         sweeps: SweepNotice::default(),
+        jobs: JobNotice::default(),
         tally: Tally::default(),
         vault,
+        last_id: Mutex::default(),
         stopping: AtomicBool::new(false),
         ended: watch::Sender::new(false),
     });
@@ -97,6 +100,7 @@ pub(crate) async fn start(
     }
     shared.spawn(dlq_sweeper::run(Arc::clone(&shared)));
     shared.spawn(pruner::run(Arc::clone(&shared)));
+    shared.spawn(jobs::run(Arc::clone(&shared)));
     Ok(shared)
 }
 

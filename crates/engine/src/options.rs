@@ -28,6 +28,12 @@ pub struct EngineOptions {
     pub log_retention: Wait,
     /// What secrets are sealed with at rest (D46).
     pub keyring: Keyring,
+    /// Jobs of one project that have not ended, at most; a further one is refused (P08).
+    pub jobs_active_max: u32,
+    /// Deliveries of one step of a job at most; a step is one transaction.
+    pub job_batch_max: u32,
+    /// How long jobs are kept after their end.
+    pub job_retention: Wait,
 }
 
 impl Default for EngineOptions {
@@ -44,6 +50,9 @@ impl Default for EngineOptions {
             other_workers: false,
             log_retention: Wait::from_secs(30 * 24 * 3600),
             keyring: Keyring::default(),
+            jobs_active_max: 8,
+            job_batch_max: 256,
+            job_retention: Wait::from_secs(30 * 24 * 3600),
         }
     }
 }

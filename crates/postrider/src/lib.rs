@@ -21,6 +21,6 @@ mod client;
 
 pub use client::{
     Attempt, BatchResult, Call, Client, ClientError, Connection, ConnectionState, DeadLetter, Delivery, DeliveryQuery,
-    FieldProblem, LineResult, Page, PageQuery, PlannedAttempt, Problem, Pulled, Response, Schedule, SecurityDefinition,
-    SecurityState, SendResult, Subscription, Topic, TopicMessage,
+    FieldProblem, Job, JobAct, JobTarget, LineResult, Matching, Page, PageQuery, PlannedAttempt, Problem, Pulled,
+    Response, Schedule, SecurityDefinition, SecurityState, SendResult, Subscription, Topic, TopicMessage,
 };

@@ -10,12 +10,13 @@ use postrider_core::{Wait, delivery::Delivery};
 
 use crate::StoreError;
 use crate::calls::KeyedCalls;
+use crate::jobs::Jobs;
 use crate::read::StoreRead;
 use crate::records::*;
 use crate::security::SecurityDefinitions;
 
 #[async_trait]
-pub trait Store: StoreRead + SecurityDefinitions + KeyedCalls {
+pub trait Store: StoreRead + Jobs + SecurityDefinitions + KeyedCalls {
     // Intake.
 
     /// Stores requests durably, in the order given; answers come in the same order. Positions are given in commit order (D02). A caller may

@@ -9,6 +9,8 @@ mod calls;
 pub mod conformance;
 mod contract;
 mod error;
+mod filter;
+mod jobs;
 mod limits;
 pub mod memory;
 mod read;
@@ -20,11 +22,12 @@ mod unclaimed;
 pub use calls::{KeyedCalls, Reserved};
 pub use contract::Store;
 pub use error::StoreError;
+pub use filter::{CountColumn, CountRange, DeliveryFilter, TimeColumn, TimeRange};
+pub use jobs::{Counted, Job, JobItem, JobItems, JobScope, JobStep, JobStepped, Jobs, NewJob, Skipped};
 pub use limits::StoreLimits;
 pub use memory::MemoryStore;
 pub use read::{
-    Counts, DeadLetterFilter, DeliveryFilter, LOG_RETENTION, PAGE_ROWS_MAX, Page, PageRequest, QueueSummary,
-    Statistics, StoreRead,
+    Counts, DeadLetterFilter, LOG_RETENTION, PAGE_ROWS_MAX, Page, PageRequest, QueueSummary, Statistics, StoreRead,
 };
 pub use records::*;
 pub use security::SecurityDefinitions;

@@ -1,10 +1,15 @@
 //! The command line as it is written. What a command does is in `commands`, in the file of its name.
 
+mod bulk;
 mod deliveries;
 mod resources;
 mod sending;
 
-pub use deliveries::{DeliveriesCommand, DlqCommand, DownloadArgs, EditArgs, ListArgs, PageArgs, QueueCommand};
+pub use bulk::BulkArgs;
+pub use deliveries::{
+    DeliveriesCommand, DlqCommand, DownloadArgs, EditArgs, FilterArgs, ForwardArgs, JobsCommand, ListArgs, PageArgs,
+    QueueCommand,
+};
 pub use resources::{ConnectionsCommand, Preset, ScheduleArgs, SecurityCommand, SettingsArgs, TopicsCommand};
 pub use sending::{BodyArg, PublishArgs, SendArgs};
 
@@ -65,6 +70,9 @@ pub enum Command {
     /// Every delivery, newest first
     #[command(subcommand)]
     Deliveries(DeliveriesCommand),
+    /// Acts over many deliveries, which go on by themselves
+    #[command(subcommand)]
+    Jobs(JobsCommand),
     /// Where requests go
     #[command(subcommand)]
     Connections(ConnectionsCommand),
@@ -124,6 +132,14 @@ mod tests {
             &["postrider", "schedule", "a", "--preset", "webhook"],
             &["postrider", "schedule", "--preset", "unheard-of"],
             &["postrider", "dlq", "list", "--limit", "0"],
+            &["postrider", "dlq", "retry", "msg_1", "--all"],
+            &["postrider", "dlq", "retry", "msg_1", "--cid", "c"],
+            &["postrider", "dlq", "retry", "msg_1", "--wait"],
+            &["postrider", "dlq", "forward", "msg_1"],
+            &["postrider", "queue", "attempt-now"],
+            &["postrider", "queue", "attempt-now", "msg_1", "--head-of", "a"],
+            &["postrider", "deliveries", "list", "--where", "attempts_min"],
+            &["postrider", "jobs", "show"],
         ] {
             let error = Args::try_parse_from(words).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{words:?}");

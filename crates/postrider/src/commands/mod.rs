@@ -3,6 +3,7 @@
 mod connections;
 mod deliveries;
 mod dlq;
+mod jobs;
 mod publish;
 mod queue;
 mod reach;
@@ -25,6 +26,7 @@ pub async fn run(args: Args) -> Result<Exit, Failed> {
         Command::Queue(command) => queue::run(&global, command).await,
         Command::Dlq(command) => dlq::run(&global, command).await,
         Command::Deliveries(command) => deliveries::run(&global, command).await,
+        Command::Jobs(command) => jobs::run(&global, command).await,
         Command::Connections(command) => connections::run(&global, command).await,
         Command::Security(command) => security::run(&global, command).await,
         Command::Topics(command) => topics::run(&global, command).await,

@@ -9,6 +9,7 @@ pub mod commands;
 pub mod configuration;
 pub(crate) mod fixture;
 pub mod intake;
+pub mod jobs;
 pub mod listing;
 pub mod ownership;
 pub mod retention;
@@ -65,6 +66,7 @@ macro_rules! conformance_suite {
                 d05_a_renewal_after_the_end_is_refused,
                 d05_a_released_queue_is_not_taken_over,
                 d05_named_queues_are_taken_also_when_empty,
+                d05_who_takes_a_queue_learns_what_a_former_owner_left,
                 d05_a_worker_id_is_used_once,
                 d05_a_stale_token_changes_nothing,
                 d05_a_lease_given_back_is_stale_for_its_own_worker_too,
@@ -139,6 +141,17 @@ macro_rules! conformance_suite {
                 z21_dead_letters_are_found_oldest_first,
                 connections_and_topics_are_listed_by_name,
                 each_queue_of_a_project_has_its_summary,
+                every_column_can_be_asked_for,
+                a_correlation_id_is_found_wherever_it_came_from,
+            }
+            jobs {
+                z23_a_job_is_about_what_was_there_when_it_began,
+                z23_a_job_takes_the_ids_it_names_in_their_order,
+                z23_a_step_is_written_whole_or_not_at_all,
+                z22_a_step_forwards_or_leaves_all_where_it_is,
+                d06_a_jobs_commands_are_counted_where_they_are_answered,
+                p08_a_job_that_is_held_takes_no_step,
+                p08_only_so_many_jobs_at_once_and_ended_ones_go,
             }
         }
         $crate::conformance_tests! { on_test_store $make_store,
@@ -170,6 +183,9 @@ macro_rules! conformance_suite {
             }
             topics {
                 z22_every_existing_subscription_gets_each_message,
+            }
+            jobs {
+                z13_a_job_goes_on_behind_its_cursor_after_a_kill,
             }
             walk {
                 z13_a_random_walk_keeps_the_books,
@@ -221,6 +237,7 @@ mod tests {
             include_str!("retention.rs"),
             include_str!("listing.rs"),
             include_str!("walk.rs"),
+            include_str!("jobs.rs"),
         ];
         let mut cases = 0;
         for line in topics.iter().flat_map(|topic| topic.lines()) {

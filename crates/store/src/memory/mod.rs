@@ -7,6 +7,7 @@ mod calls;
 mod commands;
 mod configuration;
 mod intake;
+mod jobs;
 mod listing;
 mod ownership;
 mod retention;

@@ -4,6 +4,7 @@ use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
 use postrider_core::id::{ConnectionId, ProjectId};
 
+use super::commands;
 use super::queues::{self, Queue};
 use super::rows::{CHANGING, FIXED, json, key};
 use super::security;
@@ -141,7 +142,7 @@ pub(super) fn delete_connection(work: &Work, id: ConnectionId, forced: bool, now
         )));
     }
     discard_all(work, &id_key, now)?;
-    work.execute("UPDATE command SET answer = 'not_waiting' WHERE queue_id = ?1 AND answer IS NULL", &[&id_key])?;
+    commands::answer_all_of_queue(work, id)?;
     work.execute("DELETE FROM connection WHERE id = ?1", &[&id_key])?;
     if queue.accepted == 0 {
         return queues::remove(work, id);

@@ -118,19 +118,16 @@ pub(super) fn run(work: &Work, mut jobs: Vec<Job>) {
     }
 }
 
+/// None of these calls has been answered, so none can build on another, and they may run in any order that keeps those of a kind in
+/// theirs: settlements first, since they make room, and each kind in as few statements as there can be.
 fn run_together(work: &Work, jobs: &mut [Job]) -> Result<(), StoreError> {
     work.begin().inspect_err(|_| work.roll_back())?;
-    let mut from = 0;
-    while from < jobs.len() {
-        // Calls that can share statements are joined up to the next one that cannot, settlements first.
-        let joined = jobs[from..].iter().take_while(|job| !matches!(job, Job::Other(_) | Job::Close(_))).count();
-        let (now, later) = jobs[from..].split_at_mut(joined);
-        run_settlements(work, now).inspect_err(|_| work.roll_back())?;
-        run_intake(work, now).inspect_err(|_| work.roll_back())?;
-        if let Some(Job::Other(verb)) = later.first_mut() {
+    run_settlements(work, jobs).inspect_err(|_| work.roll_back())?;
+    run_intake(work, jobs).inspect_err(|_| work.roll_back())?;
+    for job in jobs {
+        if let Job::Other(verb) = job {
             guarded(work, || verb.run(work)).inspect_err(|_| work.roll_back())?;
         }
-        from += joined + 1;
     }
     work.commit()
 }

@@ -6,8 +6,10 @@ mod connections;
 mod deliveries;
 mod delivery_acts;
 mod dlq;
+mod filter;
 mod health;
 mod idempotency;
+mod jobs;
 mod merge;
 mod metrics;
 mod projects;
@@ -39,7 +41,7 @@ use postrider_core::Timestamp;
 use postrider_core::delivery::Delivery;
 use postrider_core::id::ProjectId;
 use postrider_engine::{Clock, ConnectionRef, Engine};
-use postrider_store::StoreRead;
+use postrider_store::{Jobs, StoreRead};
 use serde_json::{Value, json};
 
 use crate::auth::{AdminKey, require_key};
@@ -71,6 +73,10 @@ impl AppState {
         self.engine.read()
     }
 
+    fn read_jobs(&self) -> &dyn Jobs {
+        self.engine.read_jobs()
+    }
+
     async fn project(&self, segments: &Segments) -> Result<ProjectId, Problem> {
         Ok(self.engine.project(segments.get("project")).await?)
     }
@@ -98,9 +104,16 @@ pub fn router(state: AppState, admin: AdminKey) -> Router {
         .route("/connections/{name}/publish", post(send::publish))
         .route("/connections/{name}/publish/batch", post(publish_batch::publish_batch))
         .route("/connections/{name}/queue", get(queues::queue))
+        .route("/connections/{name}/queue/attempt-now", post(queues::attempt_head_now))
+        .route("/connections/{name}/queue/set-aside", post(jobs::set_queue_aside))
         .route("/connections/{name}/dlq", get(queues::dead_letters))
         .route("/connections/{name}/schedule", get(schedule::of_connection))
         .route("/deliveries", get(deliveries::list))
+        .route("/deliveries/retry", post(jobs::retry))
+        .route("/deliveries/resend", post(jobs::resend))
+        .route("/deliveries/discard", post(jobs::discard))
+        .route("/deliveries/set-aside", post(jobs::set_aside))
+        .route("/deliveries/forward", post(jobs::forward))
         .route("/deliveries/{id}", get(deliveries::one).patch(delivery_acts::edit).delete(delivery_acts::discard))
         .route("/deliveries/{id}/attempts", get(deliveries::attempts))
         .route("/deliveries/{id}/body", get(deliveries::body))
@@ -111,6 +124,9 @@ pub fn router(state: AppState, admin: AdminKey) -> Router {
         .route("/deliveries/{id}/forward", post(delivery_acts::forward))
         .route("/dlq", get(dlq::list))
         .route("/dlq/retry", post(dlq::retry_several))
+        .route("/dlq/resend", post(jobs::resend_dead))
+        .route("/dlq/discard", post(jobs::discard_dead))
+        .route("/dlq/forward", post(jobs::forward_dead))
         .route("/dlq/{id}", get(dlq::one))
         .route("/dlq/{id}/retry", post(delivery_acts::retry))
         .route("/security", get(security::list).post(security::create))
@@ -118,6 +134,11 @@ pub fn router(state: AppState, admin: AdminKey) -> Router {
             "/security/{name}",
             get(security::one).put(security::replace).patch(security::change).delete(security::delete),
         )
+        .route("/jobs", get(jobs::list))
+        .route("/jobs/{id}", get(jobs::one))
+        .route("/jobs/{id}/pause", post(jobs::pause))
+        .route("/jobs/{id}/resume", post(jobs::resume))
+        .route("/jobs/{id}/cancel", post(jobs::cancel))
         .route("/topics", get(topics::list).post(topics::create))
         .route("/topics/{topic}", get(topics::one).delete(topics::delete))
         .route("/topics/{topic}/publish", post(topic_messages::publish))
