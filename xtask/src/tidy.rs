@@ -59,6 +59,7 @@ const FILE_RULES: &[fn(&Source) -> Vec<Finding>] = &[
     words::registry_hosts,
     rust::module_doc,
     rust::core_is_pure,
+    rust::one_way_out,
     rust::allowances,
     rust::select_is_biased,
 ];

@@ -33,6 +33,8 @@ pub struct Connection {
 pub struct ConnectionSpec {
     pub target: Target,
     pub policy: DeliveryPolicy,
+    /// The security definition, by name, whose credentials every attempt carries.
+    pub security: Option<String>,
     /// `false` refuses new calls and holds the queue (Z16).
     pub is_active: bool,
 }
@@ -86,6 +88,21 @@ pub struct TlsSettings {
     pub verify: bool,
     /// A PEM file with the authorities to trust instead of the public ones.
     pub ca_path: Option<String>,
+    /// What to show to a server that asks who we are (mutual TLS).
+    pub client: Option<ClientCertificate>,
+}
+
+/// PEM files; read anew when they change, so that a renewed certificate holds from the next socket on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientCertificate {
+    /// The certificate and its chain.
+    pub cert_path: String,
+    pub key_path: String,
+}
+
+impl TlsSettings {
+    /// Nothing but the public authorities.
+    pub const PUBLIC: TlsSettings = TlsSettings { verify: true, ca_path: None, client: None };
 }
 
 impl Target {

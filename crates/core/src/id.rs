@@ -118,6 +118,8 @@ id_type!(/// An event or a topic's message.
 id_type!(/// A connection, for its whole life: a rename keeps it, and with it the queue.
     ConnectionId, "con_");
 id_type!(ProjectId, "prj_");
+id_type!(/// A security definition; its secret is sealed for this id.
+    SecurityId, "sec_");
 id_type!(TopicId, "top_");
 id_type!(SubscriptionId, "sub_");
 id_type!(/// A body in the store, shared by all deliveries of one event.

@@ -101,9 +101,24 @@ impl std::fmt::Display for Method {
 }
 
 /// Header fields in their order, each name a token and each value free of control characters, so that no value can smuggle a line.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<(String, String)>", into = "Vec<(String, String)>")]
 pub struct HeaderList(Vec<(String, String)>);
+
+/// Whether a header's value is, by its name, a secret of somebody's: it is masked wherever people look.
+pub fn is_secret_header(name: &str) -> bool {
+    const NAMES: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "set-cookie"];
+    const PARTS: [&str; 7] = ["api-key", "apikey", "api_key", "subscription-key", "token", "secret", "password"];
+    let name = name.to_ascii_lowercase();
+    NAMES.contains(&name.as_str()) || PARTS.iter().any(|part| name.contains(part))
+}
+
+impl std::fmt::Debug for HeaderList {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let shown = self.iter().map(|(name, value)| (name, if is_secret_header(name) { crate::MASK } else { value }));
+        f.debug_list().entries(shown).finish()
+    }
+}
 
 impl HeaderList {
     pub fn is_empty(&self) -> bool {
@@ -165,6 +180,14 @@ mod tests {
     use super::*;
 
     // proves: Z12
+    #[test]
+    fn d46_what_is_a_secret_by_its_name_is_in_no_debug_output() {
+        let pairs = ["Authorization", "COOKIE", "X-API-Key", "Ocp-Apim-Subscription-Key", "X-Auth-Token", "X-Lab"];
+        let pairs: Vec<_> = pairs.iter().map(|name| ((*name).to_owned(), "hunter2".to_owned())).collect();
+        let shown = format!("{:?}", HeaderList::try_from(pairs).unwrap());
+        assert_eq!((shown.matches("hunter2").count(), shown.matches("***").count()), (1, 5), "{shown}");
+    }
+
     #[test]
     fn z12_only_get_head_and_options_read() {
         for (method, reads) in

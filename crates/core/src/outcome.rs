@@ -4,7 +4,7 @@
 
 use crate::delivery::{Progress, Status};
 use crate::id::{Cid, DeliveryId};
-use crate::{Answer, Reply};
+use crate::{Answer, Failure, Reply};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
@@ -14,6 +14,8 @@ pub struct Outcome {
     pub cid: Cid,
     /// Why it was not delivered, when an attempt or storing failed.
     pub error: Option<String>,
+    /// The code of that error, when an attempt failed.
+    pub failure: Option<Failure>,
     /// What the remote system answered, a refusal included.
     pub response: Option<Answer>,
 }
@@ -31,12 +33,26 @@ pub enum OutcomeState {
 impl Outcome {
     /// Stored, and no attempt of its own yet: published, or behind others.
     pub fn queued(msg_id: DeliveryId, cid: Cid) -> Self {
-        Outcome { state: OutcomeState::IsInQueue, msg_id: Some(msg_id), cid, error: None, response: None }
+        Outcome {
+            state: OutcomeState::IsInQueue,
+            msg_id: Some(msg_id),
+            cid,
+            error: None,
+            failure: None,
+            response: None,
+        }
     }
 
     /// Storing failed; nothing is anywhere.
     pub fn not_stored(cid: Cid, error: String) -> Self {
-        Outcome { state: OutcomeState::NotDelivered, msg_id: None, cid, error: Some(error), response: None }
+        Outcome {
+            state: OutcomeState::NotDelivered,
+            msg_id: None,
+            cid,
+            error: Some(error),
+            failure: None,
+            response: None,
+        }
     }
 
     /// Its connection was deleted meanwhile: what waited was discarded with it (Z18), and nothing will come of it any more.
@@ -66,6 +82,6 @@ impl Outcome {
             Reply::Answered(answer) => Some(answer),
             Reply::Unanswered(_) => None,
         };
-        Outcome { state, msg_id: Some(msg_id), cid, error: progress.error.clone(), response }
+        Outcome { state, msg_id: Some(msg_id), cid, error: progress.error.clone(), failure: progress.failure, response }
     }
 }

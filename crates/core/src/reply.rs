@@ -42,6 +42,8 @@ pub enum NoAnswerKind {
     NotAllowed,
     /// The request cannot be built for this connection, such as a missing path parameter; nothing was sent.
     Unsendable,
+    /// The credentials that the connection needs cannot be read; nothing was sent.
+    SecretUnreadable,
     /// Something failed on our side.
     Internal,
 }

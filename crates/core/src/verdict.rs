@@ -45,6 +45,8 @@ pub fn over_http(reply: &Reply) -> Verdict {
                 NoAnswerKind::Timeout => (Failure::Timeout, Again::Worthwhile),
                 NoAnswerKind::Unreachable => (Failure::Unreachable, Again::Worthwhile),
                 NoAnswerKind::NotAllowed => (Failure::NotAllowed, Again::Refused),
+                // Somebody may bring the key back; until then nothing goes out without credentials.
+                NoAnswerKind::SecretUnreadable => (Failure::SecretUnreadable, Again::Worthwhile),
                 // The connection may be mended before the next attempt, so one is still worth making.
                 NoAnswerKind::Unsendable | NoAnswerKind::Internal => (Failure::Error, Again::Worthwhile),
             };
@@ -87,6 +89,7 @@ mod tests {
             (NoAnswerKind::NotAllowed, Failure::NotAllowed, Again::Refused),
             (NoAnswerKind::Unsendable, Failure::Error, Again::Worthwhile),
             (NoAnswerKind::Internal, Failure::Error, Again::Worthwhile),
+            (NoAnswerKind::SecretUnreadable, Failure::SecretUnreadable, Again::Worthwhile),
         ] {
             let Verdict::Failed(failed) = over_http(&Reply::unanswered(kind, "why")) else { panic!("{kind:?}") };
             assert_eq!((failed.failure, failed.again, failed.error.as_str()), (failure, again, "why"));

@@ -24,21 +24,32 @@ pub(crate) struct Ended {
 }
 
 /// Makes the attempt. A panic in the sender is a failed attempt, not the end of a queue.
-pub(crate) fn make(shared: &Arc<Shared>, outgoing: Outgoing) -> BoxFuture<'static, Ended> {
+pub(crate) fn make(shared: &Arc<Shared>, mut outgoing: Outgoing) -> BoxFuture<'static, Ended> {
     let shared = Arc::clone(shared);
     Box::pin(async move {
         let number = outgoing.attempt;
         let started_at = shared.clock.now();
         let started = shared.clock.monotonic();
-        let reply = AssertUnwindSafe(shared.sender.send(outgoing)).catch_unwind().await.unwrap_or_else(|_| {
-            tracing::error!("sending broke down; the attempt counts as failed");
-            Reply::unanswered(NoAnswerKind::Internal, "sending broke down")
-        });
+        let reply = match shared.securities.credentials_for(&outgoing.connection) {
+            Ok(credentials) => {
+                outgoing.credentials = credentials;
+                send(&shared, outgoing).await
+            }
+            // V08: nothing goes out without the credentials that it should carry.
+            Err(why) => Reply::unanswered(NoAnswerKind::SecretUnreadable, why),
+        };
         let took = shared.clock.monotonic().saturating_sub(started);
         let verdict = verdict::over_http(&reply);
         let record = record(number, started_at, took, &verdict, &reply);
         shared.tally.attempted(record.failure);
         Ended { reply, verdict, record }
+    })
+}
+
+async fn send(shared: &Shared, outgoing: Outgoing) -> Reply {
+    AssertUnwindSafe(shared.sender.send(outgoing)).catch_unwind().await.unwrap_or_else(|_| {
+        tracing::error!("sending broke down; the attempt counts as failed");
+        Reply::unanswered(NoAnswerKind::Internal, "sending broke down")
     })
 }
 

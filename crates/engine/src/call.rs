@@ -17,6 +17,7 @@ use postrider_wire::Outgoing;
 use tokio::sync::oneshot;
 
 use crate::attempt::{self, Ended};
+use crate::keyed_calls::UnderWay;
 use crate::refusal::Refusal;
 use crate::shared::Shared;
 
@@ -28,6 +29,40 @@ pub(crate) enum Retries {
     Never,
 }
 
+/// Who waits for the outcome.
+pub(crate) enum Caller {
+    Once(oneshot::Sender<Outcome>),
+    /// With an idempotency key: repeats may wait too (D15).
+    Keyed {
+        answer: oneshot::Sender<Result<Outcome, Refusal>>,
+        under_way: UnderWay,
+    },
+}
+
+impl Caller {
+    /// Nobody waits any more.
+    async fn left(&mut self) {
+        match self {
+            Caller::Once(caller) => caller.closed().await,
+            Caller::Keyed { answer, under_way } => {
+                answer.closed().await;
+                under_way.landed.closed().await;
+            }
+        }
+    }
+
+    /// Those who have left do not need to know.
+    fn tell(self, outcome: Outcome) {
+        match self {
+            Caller::Once(caller) => drop(caller.send(outcome)),
+            Caller::Keyed { answer, under_way } => {
+                under_way.landed.send_replace(Some(outcome.clone()));
+                drop(answer.send(Ok(outcome)));
+            }
+        }
+    }
+}
+
 /// Makes the call in a task of its own, so that an attempt under way is finished and logged when its caller leaves (Z05).
 pub(crate) async fn call(
     shared: &Arc<Shared>,
@@ -36,17 +71,17 @@ pub(crate) async fn call(
     retries: Retries,
 ) -> Result<Outcome, Refusal> {
     let (answer, outcome) = oneshot::channel();
-    let work = run(Arc::clone(shared), connection, new, retries, answer);
+    let work = run(Arc::clone(shared), connection, new, retries, Caller::Once(answer));
     shared.spawn(work);
     outcome.await.map_err(|_| Refusal::Stopping)
 }
 
-async fn run(
+pub(crate) async fn run(
     shared: Arc<Shared>,
     connection: Arc<Connection>,
     mut new: NewDelivery,
     retries: Retries,
-    mut caller: oneshot::Sender<Outcome>,
+    mut caller: Caller,
 ) {
     let _under_way = shared.call_log.begin_call();
     let policy = &connection.spec.policy;
@@ -62,6 +97,7 @@ async fn run(
             attempt: new.progress.attempts,
             head: Arc::clone(&head),
             body: new.body.bytes.clone(),
+            credentials: None,
             timeout: policy.timeout,
         };
         let Ended { reply, verdict, record } = attempt::make(&shared, outgoing).await;
@@ -81,16 +117,20 @@ async fn run(
     };
     new.progress = ended(new.progress, &verdict, &shared);
     let outcome = Outcome::after_attempt(new.id, new.cid.clone(), &new.progress, reply);
-    shared.call_log.enter(CallRecord { delivery: new, attempts }).await;
-    // A caller who has left does not need to know.
-    let _ = caller.send(outcome);
+    let record = CallRecord { delivery: new, attempts };
+    match &caller {
+        Caller::Once(_) => shared.call_log.enter(record).await,
+        // A repeat after a crash must find what this caller was told.
+        Caller::Keyed { .. } => shared.call_log.enter_durably(record).await,
+    }
+    caller.tell(outcome);
 }
 
 /// `false`: the caller has left, or the engine stops; no further retry starts (Z05).
-async fn wait_with_caller(shared: &Shared, caller: &mut oneshot::Sender<Outcome>, wait: Wait) -> bool {
+async fn wait_with_caller(shared: &Shared, caller: &mut Caller, wait: Wait) -> bool {
     tokio::select! {
         biased;
-        () = caller.closed() => false,
+        () = caller.left() => false,
         () = shared.call_log.stopped() => false,
         () = tokio::time::sleep(wait.as_duration()) => true,
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use postrider_store::{CallRecord, StoreError};
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::shared::Shared;
 
@@ -15,11 +15,17 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 pub(crate) struct CallLog {
-    ended: mpsc::Sender<CallRecord>,
+    ended: mpsc::Sender<Entry>,
     /// Calls under way and calls not yet in the log.
     open: AtomicUsize,
     none_open: Notify,
     stop: watch::Sender<bool>,
+}
+
+/// A call that has ended, and who waits until it is in the log.
+pub(crate) struct Entry {
+    record: CallRecord,
+    written: Option<oneshot::Sender<()>>,
 }
 
 /// A call under way; the engine's stop waits for it.
@@ -32,7 +38,7 @@ impl Drop for UnderWay<'_> {
 }
 
 impl CallLog {
-    pub fn new(waiting_max: usize) -> (Self, mpsc::Receiver<CallRecord>) {
+    pub fn new(waiting_max: usize) -> (Self, mpsc::Receiver<Entry>) {
         let (ended, records) = mpsc::channel(waiting_max.max(1));
         let log =
             CallLog { ended, open: AtomicUsize::new(0), none_open: Notify::new(), stop: watch::Sender::new(false) };
@@ -46,8 +52,20 @@ impl CallLog {
 
     /// Returns at once while there is room.
     pub async fn enter(&self, record: CallRecord) {
+        self.put(Entry { record, written: None }).await;
+    }
+
+    /// Returns once it is on disk, or never will be.
+    pub async fn enter_durably(&self, record: CallRecord) {
+        let (written, is_written) = oneshot::channel();
+        self.put(Entry { record, written: Some(written) }).await;
+        // Dropped unanswered, it is as good as answered: nothing more will come of it.
+        let _ = is_written.await;
+    }
+
+    async fn put(&self, entry: Entry) {
         self.open.fetch_add(1, Ordering::AcqRel);
-        if self.ended.send(record).await.is_err() {
+        if self.ended.send(entry).await.is_err() {
             self.close(1);
         }
     }
@@ -82,12 +100,16 @@ impl CallLog {
 }
 
 /// The logging task.
-pub(crate) async fn run(shared: Arc<Shared>, mut records: mpsc::Receiver<CallRecord>) {
+pub(crate) async fn run(shared: Arc<Shared>, mut entries: mpsc::Receiver<Entry>) {
     let batch_max = shared.options.settle_batch_max.max(1);
     let mut taken = Vec::with_capacity(batch_max);
-    while records.recv_many(&mut taken, batch_max).await > 0 {
+    while entries.recv_many(&mut taken, batch_max).await > 0 {
         let count = taken.len();
-        write(&shared, std::mem::take(&mut taken)).await;
+        let (records, waiting): (Vec<_>, Vec<_>) = taken.drain(..).map(|entry| (entry.record, entry.written)).unzip();
+        write(&shared, records).await;
+        for written in waiting.into_iter().flatten() {
+            let _ = written.send(());
+        }
         shared.call_log.close(count);
     }
 }

@@ -11,6 +11,7 @@ use postrider_store::{ConfigChange, StoreError};
 use crate::engine::{ConnectionRef, NewConnection};
 use crate::refusal::Refusal;
 use crate::runner::ToRunner;
+use crate::securing;
 use crate::shared::Shared;
 
 pub(crate) async fn create(
@@ -18,7 +19,7 @@ pub(crate) async fn create(
     project_id: ProjectId,
     new: NewConnection,
 ) -> Result<Arc<Connection>, Refusal> {
-    let (name, spec) = validated(&new)?;
+    let (name, spec) = validated(shared, project_id, &new)?;
     let now = shared.now();
     let connection = Arc::new(Connection {
         id: ConnectionId::new(now, shared.dice.bits()),
@@ -31,7 +32,7 @@ pub(crate) async fn create(
         created_at: now,
         updated_at: now,
     });
-    shared.store.create_connection(&connection).await?;
+    shared.store.create_connection(&connection).await.map_err(|error| named(error, &connection))?;
     shared.connections.put(Arc::clone(&connection));
     Ok(connection)
 }
@@ -50,7 +51,7 @@ pub(crate) async fn replace(
             known.kind().as_str()
         )));
     }
-    let (name, spec) = validated(&new)?;
+    let (name, spec) = validated(shared, project_id, &new)?;
     write(shared, &known, |connection| {
         connection.name = name;
         connection.written = new.written;
@@ -114,9 +115,13 @@ pub(crate) async fn apply(shared: &Shared, batch: Vec<ConfigChange>) -> Result<(
     Ok(())
 }
 
-fn validated(new: &NewConnection) -> Result<(String, ConnectionSpec), Refusal> {
+fn validated(shared: &Shared, project_id: ProjectId, new: &NewConnection) -> Result<(String, ConnectionSpec), Refusal> {
     let name = check_name(&new.name);
-    match (name, ConnectionSpec::parse(new.kind, &new.written)) {
+    let spec = ConnectionSpec::parse(new.kind, &new.written).and_then(|spec| {
+        securing::check_named(shared, project_id, spec.security.as_deref()).map_err(|error| vec![error])?;
+        Ok(spec)
+    });
+    match (name, spec) {
         (Ok(()), Ok(spec)) => Ok((new.name.clone(), spec)),
         (Err(name), Ok(_)) => Err(Refusal::Invalid(vec![name])),
         (Ok(()), Err(errors)) => Err(Refusal::Invalid(errors)),
@@ -151,8 +156,12 @@ fn tell(shared: &Shared, id: ConnectionId) {
 }
 
 fn named(error: StoreError, connection: &Connection) -> Refusal {
-    match error {
-        StoreError::NotFound { what } => Refusal::NotFound { what, name: connection.name.clone() },
-        other => other.into(),
+    match (error, &connection.spec.security) {
+        // It was deleted while this was under way.
+        (StoreError::NotFound { what: what @ "security definition" }, Some(security)) => {
+            Refusal::NotFound { what, name: security.clone() }
+        }
+        (StoreError::NotFound { what }, _) => Refusal::NotFound { what, name: connection.name.clone() },
+        (other, _) => other.into(),
     }
 }

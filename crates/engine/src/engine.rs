@@ -22,8 +22,11 @@ use crate::jobs::{self, JobOrder};
 use crate::operators::{self, Wish};
 use crate::options::EngineOptions;
 use crate::refusal::Refusal;
+use crate::securing::{self, NewSecurity};
+use crate::securities::Security;
 use crate::shared::Shared;
 use crate::tally::Figures;
+use crate::vault::Vault;
 use crate::{configuring, entry, lifecycle, topics};
 
 /// A running engine. Clones share it.
@@ -108,6 +111,11 @@ impl Engine {
     /// The project that everything belongs to when none is named; the first one is `default`.
     pub async fn project(&self, name_or_id: &str) -> Result<ProjectId, Refusal> {
         self.shared.projects.find(&*self.shared.store, name_or_id).await
+    }
+
+    /// Seals secrets before they are stored, and opens them for the attempt that needs them (D46).
+    pub fn vault(&self) -> &Arc<Vault> {
+        &self.shared.vault
     }
 
     // Calls.
@@ -196,6 +204,33 @@ impl Engine {
     /// For new objects: what time it is, and where ids come from.
     pub fn clock_and_dice(&self) -> (&dyn Clock, &dyn Dice) {
         (&*self.shared.clock, &*self.shared.dice)
+    }
+
+    // Security definitions. A change holds from the next attempt on.
+
+    /// Of one project, by name.
+    pub fn security_definitions(&self, project: ProjectId) -> Vec<Arc<Security>> {
+        self.shared.securities.of(project)
+    }
+    pub fn security_definition(&self, project: ProjectId, name: &str) -> Result<Arc<Security>, Refusal> {
+        self.shared.securities.find(project, name)
+    }
+    pub async fn create_security(&self, project: ProjectId, new: NewSecurity) -> Result<Arc<Security>, Refusal> {
+        securing::create(&self.shared, project, new).await
+    }
+    /// Replaces all keys; the secret stays when it is left out and the type stays.
+    pub async fn replace_security(
+        &self,
+        project: ProjectId,
+        name: &str,
+        new: NewSecurity,
+    ) -> Result<Arc<Security>, Refusal> {
+        securing::replace(&self.shared, project, name, new).await
+    }
+    /// # Errors
+    /// `Conflict`, naming them, while connections refer to it.
+    pub async fn delete_security(&self, project: ProjectId, name: &str) -> Result<(), Refusal> {
+        securing::delete(&self.shared, project, name).await
     }
 
     // Deliveries, by a person.

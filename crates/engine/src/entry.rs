@@ -15,6 +15,7 @@ use postrider_store::{Enqueued, NewBody, NewDelivery, StoreError};
 
 use crate::call::{self, Retries};
 use crate::engine::{ConnectionRef, SendOptions};
+use crate::keyed_calls;
 use crate::refusal::Refusal;
 use crate::shared::Shared;
 
@@ -34,6 +35,9 @@ pub(crate) async fn send(
         || shared.queues.get(connection.id).is_some_and(|queue| queue.has_backlog());
     if only_reads && queued {
         return call::call(shared, connection, new, Retries::Never).await;
+    }
+    if let Some(key) = new.idempotency.clone().filter(|_| !queued) {
+        return keyed_calls::call(shared, connection, new, key).await;
     }
     if !queued {
         return call::call(shared, connection, new, Retries::AsConfigured).await;
@@ -114,7 +118,7 @@ async fn published(
 }
 
 /// A full store is a refusal with the limit's name (D07); other trouble is told in the result (Z30).
-fn could_not_store(cid: Cid, error: &StoreError) -> Result<Outcome, Refusal> {
+pub(crate) fn could_not_store(cid: Cid, error: &StoreError) -> Result<Outcome, Refusal> {
     match error {
         StoreError::Full { limit } => Err(Refusal::Full { limit }),
         error => Ok(not_stored(cid, error)),
@@ -213,19 +217,21 @@ async fn not_newly_stored(
 ) -> Result<Outcome, Refusal> {
     match stored {
         Enqueued::Stored { .. } => Ok(queued),
-        Enqueued::Repeated(id) => outcome_of(shared, id).await,
-        Enqueued::KeyReused => {
-            Err(Refusal::Conflict("the idempotency key was used for another request before".to_owned()))
-        }
+        Enqueued::Repeated(id) => keyed_calls::repeat(shared, id).await,
+        Enqueued::KeyReused => Err(key_reused()),
         Enqueued::Full { limit } => Err(Refusal::Full { limit }),
         Enqueued::NoConnection => Err(Refusal::NotFound { what: "connection", name: connection.name.clone() }),
     }
 }
 
-/// The outcome of an earlier request, as far as it has come.
-async fn outcome_of(shared: &Shared, id: DeliveryId) -> Result<Outcome, Refusal> {
+pub(crate) fn key_reused() -> Refusal {
+    Refusal::Conflict("the idempotency key was used for another request before".to_owned())
+}
+
+/// The outcome of an earlier request, as far as it has come. Of a direct call that a crash cut off there is nothing but its key.
+pub(crate) async fn outcome_of(shared: &Shared, id: DeliveryId) -> Result<Outcome, Refusal> {
     let Some(delivery) = shared.store.delivery(id).await? else {
-        return Err(Refusal::NotFound { what: "delivery", name: id.to_string() });
+        return Err(Refusal::OutcomeUnknown { msg_id: id });
     };
     let last = shared.store.attempts(id).await?.pop();
     let reply = match last {

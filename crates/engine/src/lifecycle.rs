@@ -19,6 +19,7 @@ use crate::dice::Dice;
 use crate::dispatcher::{self, Queues};
 use crate::intake::{self, Intake};
 use crate::jobs::{self, JobNotice};
+use crate::keyed_calls::KeyedCalls;
 use crate::maintenance::dlq_sweeper::{self, SweepNotice};
 use crate::maintenance::lease_keeper::{self, Lease};
 use crate::maintenance::pruner;
@@ -26,9 +27,12 @@ use crate::notifier::Notifier;
 use crate::options::EngineOptions;
 use crate::projects::Projects;
 use crate::runner::ToRunner;
+use crate::securing;
+use crate::securities::Securities;
 use crate::settler::{self, Settler};
 use crate::shared::Shared;
 use crate::tally::Tally;
+use crate::vault::Vault;
 
 /// After the grace, what is left to write gets this long; a store that is down cannot hold a stop up for ever.
 const LAST_WRITES: Duration = Duration::from_secs(5);
@@ -54,6 +58,7 @@ pub(crate) async fn start(
     let (settler, orders) = Settler::new();
     let (call_log, records) = CallLog::new(options.call_log_waiting_max);
     let other_workers = options.other_workers;
+    let vault = Arc::new(Vault::new(options.keyring.clone(), Arc::clone(&dice)));
     let shared = Arc::new(Shared {
         lease: Lease::new(Arc::clone(&clock), worker_id, options.lease, asked_at),
         store,
@@ -63,18 +68,22 @@ pub(crate) async fn start(
         options,
         connections,
         projects: Projects::default(),
+        securities: Securities::default(),
         notifier: Notifier::default(),
         queues: Queues::default(),
         intake,
         settler,
         call_log,
+        keyed_calls: KeyedCalls::default(),
         sweeps: SweepNotice::default(),
         jobs: JobNotice::default(),
         tally: Tally::default(),
+        vault,
         last_id: Mutex::default(),
         stopping: AtomicBool::new(false),
         ended: watch::Sender::new(false),
     });
+    securing::load(&shared).await?;
     shared.spawn(settler::run(Arc::clone(&shared), orders));
     shared.spawn(intake::run(Arc::clone(&shared), requests));
     shared.spawn(call_log::run(Arc::clone(&shared), records));

@@ -2,6 +2,8 @@
 
 use postrider_core::Wait;
 
+use crate::vault::Keyring;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineOptions {
     /// `POSTRIDER_LEASE_SECONDS`: a worker's lease; renewed every third of it (D05).
@@ -24,6 +26,8 @@ pub struct EngineOptions {
     pub other_workers: bool,
     /// How long the log keeps what has ended (V07).
     pub log_retention: Wait,
+    /// What secrets are sealed with at rest (D46).
+    pub keyring: Keyring,
     /// Jobs of one project that have not ended, at most; a further one is refused (P08).
     pub jobs_active_max: u32,
     /// Deliveries of one step of a job at most; a step is one transaction.
@@ -45,6 +49,7 @@ impl Default for EngineOptions {
             body_bytes_max: 8 << 20,
             other_workers: false,
             log_retention: Wait::from_secs(30 * 24 * 3600),
+            keyring: Keyring::default(),
             jobs_active_max: 8,
             job_batch_max: 256,
             job_retention: Wait::from_secs(30 * 24 * 3600),

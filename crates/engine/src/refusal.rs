@@ -18,6 +18,9 @@ pub enum Refusal {
     TooLarge { given: u64, allowed: u64 },
     #[error("{0}")]
     Conflict(String),
+    /// D15: a call with this idempotency key was cut off by a crash, so nobody knows what the remote system did.
+    #[error("a call with this idempotency key was cut off: whether the remote system has acted on it is not known")]
+    OutcomeUnknown { msg_id: postrider_core::id::DeliveryId },
     #[error(transparent)]
     NotNow(#[from] postrider_core::decide::Refused),
     #[error("the store is full: limit `{limit}` is reached")]

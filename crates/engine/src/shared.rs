@@ -21,13 +21,16 @@ use crate::dice::Dice;
 use crate::dispatcher::Queues;
 use crate::intake::Intake;
 use crate::jobs::JobNotice;
+use crate::keyed_calls::KeyedCalls;
 use crate::maintenance::dlq_sweeper::SweepNotice;
 use crate::maintenance::lease_keeper::Lease;
 use crate::notifier::Notifier;
 use crate::options::EngineOptions;
 use crate::projects::Projects;
+use crate::securities::Securities;
 use crate::settler::Settler;
 use crate::tally::Tally;
+use crate::vault::Vault;
 
 pub(crate) struct Shared {
     pub store: Arc<dyn Store>,
@@ -37,15 +40,18 @@ pub(crate) struct Shared {
     pub options: EngineOptions,
     pub connections: Connections,
     pub projects: Projects,
+    pub securities: Securities,
     pub notifier: Notifier,
     pub queues: Queues,
     pub lease: Lease,
     pub intake: Intake,
     pub settler: Settler,
     pub call_log: CallLog,
+    pub keyed_calls: KeyedCalls,
     pub sweeps: SweepNotice,
     pub jobs: JobNotice,
     pub tally: Tally,
+    pub vault: Arc<Vault>,
     /// The time of the last delivery's id, and its number in that millisecond.
     pub last_id: Mutex<(Timestamp, u16)>,
     pub stopping: AtomicBool,

@@ -22,6 +22,6 @@ mod client;
 pub use client::{
     Attempt, BatchResult, Call, Client, ClientError, Connection, ConnectionState, DeadLetter, Delivery, DeliveryQuery,
     FieldProblem, ImportOptions, Imported, ImportedKey, ImportedObject, Job, JobAct, JobTarget, LineResult, Matching,
-    Page, PageQuery, PlannedAttempt, Problem, Pulled, Response, Schedule, SendResult, Subscription, Topic,
-    TopicMessage,
+    Page, PageQuery, PlannedAttempt, Problem, Pulled, Response, Schedule, SecurityDefinition, SecurityState,
+    SendResult, Subscription, Topic, TopicMessage,
 };

@@ -76,7 +76,7 @@ fn refused_by_name(written: &Map<String, Value>, errors: &[SettingError]) {
             .iter()
             .find(|(key, _)| if whole { **key == *error.field } else { key.starts_with(start) })
             .unwrap_or_else(|| panic!("nobody wrote `{}`", error.field));
-        let is_known_elsewhere = ["queue_response", "ack_match", "retry_on", "security"].contains(&&*error.field);
+        let is_known_elsewhere = ["queue_response", "ack_match", "retry_on"].contains(&&*error.field);
         assert!(is_known_elsewhere || error.given == "an unknown key", "{error} shows {value}");
     }
     assert!(has_a_cause(written) || errors.iter().any(|error| !NUMBERS.iter().any(|(name, ..)| *name == error.field)));

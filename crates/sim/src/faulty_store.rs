@@ -11,9 +11,11 @@ use postrider_core::attempt::Attempt;
 use postrider_core::connection::Connection;
 use postrider_core::delivery::{Delivery, Position};
 use postrider_core::id::{
-    BodyId, CommandId, ConnectionId, DeliveryId, EventId, JobId, ProjectId, QueueId, SubscriptionId, WorkerId,
+    BodyId, CommandId, ConnectionId, DeliveryId, EventId, JobId, ProjectId, QueueId, SecurityId, SubscriptionId,
+    WorkerId,
 };
 use postrider_core::job::JobState;
+use postrider_core::security::SecurityDefinition;
 use postrider_core::topic::TopicName;
 use postrider_core::{Timestamp, Wait};
 use postrider_engine::Clock as _;
@@ -339,6 +341,34 @@ impl StoreRead for FaultyStore {
 impl StoreConfigure for FaultyStore {
     async fn configure(&self, batch: Vec<ConfigChange>) -> Result<(), StoreError> {
         with_any_fate!(self, Writes, self.inner.inner.configure(batch))
+    }
+}
+
+#[async_trait]
+impl SecurityDefinitions for FaultyStore {
+    async fn all_security(&self) -> Result<Vec<SecurityDefinition>, StoreError> {
+        with_any_fate!(self, Reads, self.inner.inner.all_security())
+    }
+    async fn create_security(&self, definition: &SecurityDefinition) -> Result<(), StoreError> {
+        with_any_fate!(self, Writes, self.inner.inner.create_security(definition))
+    }
+    async fn replace_security(&self, definition: &SecurityDefinition, version: u32) -> Result<(), StoreError> {
+        with_any_fate!(self, Writes, self.inner.inner.replace_security(definition, version))
+    }
+    async fn delete_security(&self, id: SecurityId) -> Result<(), StoreError> {
+        with_any_fate!(self, Writes, self.inner.inner.delete_security(id))
+    }
+}
+
+#[async_trait]
+impl KeyedCalls for FaultyStore {
+    async fn reserve_key(
+        &self,
+        key: Idempotency,
+        delivery_id: DeliveryId,
+        now: Timestamp,
+    ) -> Result<Reserved, StoreError> {
+        with_any_fate!(self, TakesIn, self.inner.inner.reserve_key(key, delivery_id, now))
     }
 }
 

@@ -9,13 +9,15 @@ use postrider_core::topic::TopicName;
 use postrider_core::{Wait, delivery::Delivery};
 
 use crate::StoreError;
+use crate::calls::KeyedCalls;
 use crate::configure::StoreConfigure;
 use crate::jobs::Jobs;
 use crate::read::StoreRead;
 use crate::records::*;
+use crate::security::SecurityDefinitions;
 
 #[async_trait]
-pub trait Store: StoreRead + StoreConfigure + Jobs {
+pub trait Store: StoreRead + StoreConfigure + Jobs + SecurityDefinitions + KeyedCalls {
     // Intake.
 
     /// Stores requests durably, in the order given; answers come in the same order. Positions are given in commit order (D02). A caller may
@@ -103,7 +105,8 @@ pub trait Store: StoreRead + StoreConfigure + Jobs {
 
     async fn create_project(&self, project: Project) -> Result<(), StoreError>;
 
-    /// Creates a connection and its queue. `Conflict` when the name is taken in its project and kind.
+    /// Creates a connection and its queue. `Conflict` when the name is taken in its project and kind; `NotFound` when it names a security
+    /// definition that its project does not have, here and when it is replaced.
     async fn create_connection(&self, connection: &Connection) -> Result<(), StoreError>;
 
     /// Replaces a connection, rename and pause included, if `version` is still the stored one; its queue stays. Turning `ordered` on gives

@@ -4,6 +4,7 @@
 //! workers, and `now` is always an argument. It must not know of policies: decisions come in as values and are written whole.
 #![forbid(unsafe_code)]
 
+mod calls;
 mod configure;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
@@ -15,9 +16,11 @@ mod limits;
 pub mod memory;
 mod read;
 mod records;
+mod security;
 pub mod sqlite;
 mod unclaimed;
 
+pub use calls::{KeyedCalls, Reserved};
 pub use configure::{ConfigChange, StoreConfigure};
 pub use contract::Store;
 pub use error::StoreError;
@@ -29,4 +32,5 @@ pub use read::{
     Counts, DeadLetterFilter, LOG_RETENTION, PAGE_ROWS_MAX, Page, PageRequest, QueueSummary, Statistics, StoreRead,
 };
 pub use records::*;
+pub use security::SecurityDefinitions;
 pub use sqlite::{SqliteOptions, SqliteStore};

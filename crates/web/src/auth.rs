@@ -20,6 +20,9 @@ pub const ADMIN_KEY_HASH: &str = "admin_key_hash";
 /// These need no key.
 pub const OPEN_PATHS: [&str; 2] = ["/health/live", "/health/ready"];
 
+/// The header of a key, beside `Authorization: Bearer`.
+pub const API_KEY_HEADER: &str = "x-api-key";
+
 /// Shorter keys are taken with a warning.
 const KEY_CHARS_ADVISED: usize = 16;
 
@@ -95,7 +98,11 @@ pub async fn require_key(State(admin): State<AdminKey>, request: Request, next: 
     if OPEN_PATHS.contains(&request.uri().path()) {
         return next.run(request).await;
     }
-    let presented = presented_keys(request.headers());
+    let presented = if is_raw(request.uri().path()) {
+        plain_keys(request.headers()).collect()
+    } else {
+        presented_keys(request.headers())
+    };
     if presented.iter().any(|key| admin.opens(key)) {
         return next.run(request).await;
     }
@@ -107,8 +114,19 @@ fn presented_keys(headers: &HeaderMap) -> Vec<&[u8]> {
         let (scheme, key) = value.as_bytes().split_at_checked(7)?;
         scheme.eq_ignore_ascii_case(b"Bearer ").then(|| key.trim_ascii())
     });
-    let plain = headers.get_all("x-api-key").iter().map(|value| value.as_bytes().trim_ascii());
-    bearer.chain(plain).collect()
+    bearer.chain(plain_keys(headers)).collect()
+}
+
+fn plain_keys(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
+    headers.get_all(API_KEY_HEADER).iter().map(|value| value.as_bytes().trim_ascii())
+}
+
+/// On the raw path `Authorization` is the caller's word to the remote system, and opens nothing here (D14).
+fn is_raw(path: &str) -> bool {
+    let mut segments = path.split('/').skip(1);
+    let mut is = |wanted: &str| segments.next() == Some(wanted);
+    let begins = is("api") && is("v1") && is("projects");
+    begins && segments.nth(1) == Some("connections") && segments.nth(1) == Some("raw")
 }
 
 pub(crate) fn to_hex(bytes: &[u8]) -> String {
@@ -146,6 +164,22 @@ mod tests {
         assert_eq!(from_hex(&to_hex(&hash)), Some(hash));
         for text in ["", "zz", &"é".repeat(32), &"+1".repeat(32)] {
             assert_ne!(from_hex(text), Some(hash));
+        }
+    }
+
+    #[test]
+    fn d14_the_raw_path_is_known_by_its_place() {
+        let raw = "/api/v1/projects/p/connections/c/raw";
+        for path in [raw.to_owned(), format!("{raw}/"), format!("{raw}/x/y"), raw.replace("/c/", "/raw/")] {
+            assert!(is_raw(&path), "{path}");
+        }
+        for path in
+            ["/", "/raw", "/api/v1/projects/p/connections/raw", "/api/v1/projects/p/topics/c/raw", "/x/api/v1/raw"]
+        {
+            assert!(!is_raw(path), "{path}");
+        }
+        for path in [raw.replace("/raw", "/rawer"), raw.replace("/raw", "/send/raw"), format!("/x{raw}")] {
+            assert!(!is_raw(&path), "{path}");
         }
     }
 

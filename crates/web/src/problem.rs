@@ -199,6 +199,9 @@ impl From<Refusal> for Problem {
             Refusal::Invalid(errors) => Problem::fields(errors.iter().map(FieldError::from).collect()),
             Refusal::Inactive(_) | Refusal::Conflict(_) => Problem::new(StatusCode::CONFLICT, refusal.to_string()),
             Refusal::TooLarge { .. } => Problem::new(StatusCode::PAYLOAD_TOO_LARGE, refusal.to_string()),
+            Refusal::OutcomeUnknown { msg_id } => Problem::new(StatusCode::CONFLICT, refusal.to_string())
+                .with_member("code", "outcome_unknown".into())
+                .with_member("msg_id", json!(msg_id)),
             Refusal::NotNow(refused) => {
                 let code = match refused {
                     Refused::InFlight => "in_flight",

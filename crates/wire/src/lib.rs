@@ -3,11 +3,15 @@
 //! It must not know of queues, retries or stores: one call of `Sender::send` is one attempt, and a `Reply` comes back whatever happens.
 #![forbid(unsafe_code)]
 
+pub mod auth;
+pub mod egress;
 pub mod guard;
 pub mod resolve;
 pub mod send;
 mod tls;
 
+pub use auth::Credentials;
+pub use egress::Egress;
 pub use guard::Guard;
 pub use send::http::{HttpOptions, HttpSender};
 pub use send::{Outgoing, Sender};

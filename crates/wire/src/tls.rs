@@ -1,4 +1,4 @@
-//! What TLS trusts: the public authorities and the system's, or only those of one file, or anything.
+//! What TLS trusts: the public authorities and the system's, or only those of one file, or anything; and the certificate that it shows.
 //!
 //! TLS 1.2 and 1.3 with ring, HTTP/1.1 only. It must not know of sockets or requests; reading files blocks, so the caller does it on a
 //! thread where that is allowed.
@@ -6,12 +6,12 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use postrider_core::connection::TlsSettings;
+use postrider_core::connection::{ClientCertificate, TlsSettings};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
 /// A file of authorities larger than this is no file of authorities.
 const CA_FILE_BYTES_MAX: u64 = 8 << 20;
@@ -28,12 +28,16 @@ const SYSTEM_STORES: &[&str] = &[
 /// Why a connection's TLS settings cannot be used; each names the setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TlsError {
-    #[error("`tls_ca_path`: {path} cannot be read: {cause}")]
-    Unreadable { path: String, cause: String },
-    #[error("`tls_ca_path`: {path} has no certificate in PEM form")]
-    NoCertificate { path: String },
-    #[error("`tls_ca_path`: {path} has a certificate that cannot be used: {cause}")]
-    BadCertificate { path: String, cause: String },
+    #[error("`{setting}`: {path} cannot be read: {cause}")]
+    Unreadable { setting: &'static str, path: String, cause: String },
+    #[error("`{setting}`: {path} has no certificate in PEM form")]
+    NoCertificate { setting: &'static str, path: String },
+    #[error("`{setting}`: {path} has a certificate that cannot be used: {cause}")]
+    BadCertificate { setting: &'static str, path: String, cause: String },
+    #[error("`tls_client_key`: {path} has no private key in PEM form")]
+    NoKey { path: String },
+    #[error("`tls_client_key`: the key cannot be used with the certificate of `tls_client_cert`: {cause}")]
+    BadKey { cause: String },
     #[error("TLS cannot be set up: {0}")]
     Provider(String),
 }
@@ -44,14 +48,21 @@ pub(crate) fn client_config(settings: &TlsSettings) -> Result<Arc<ClientConfig>,
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
         .map_err(|error| TlsError::Provider(error.to_string()))?;
-    let mut config = if settings.verify {
+    let builder = if settings.verify {
         let roots = match &settings.ca_path {
             Some(path) => roots_of_file(path)?,
             None => public_roots(),
         };
-        builder.with_root_certificates(roots).with_no_client_auth()
+        builder.with_root_certificates(roots)
     } else {
-        builder.dangerous().with_custom_certificate_verifier(Arc::new(TrustsAnything(provider))).with_no_client_auth()
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(TrustsAnything(provider)))
+    };
+    let mut config = match &settings.client {
+        None => builder.with_no_client_auth(),
+        Some(client) => {
+            let (chain, key) = client_identity(client)?;
+            builder.with_client_auth_cert(chain, key).map_err(|error| TlsError::BadKey { cause: error.to_string() })?
+        }
     };
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
@@ -67,18 +78,44 @@ fn public_roots() -> RootCertStore {
 }
 
 fn roots_of_file(path: &str) -> Result<RootCertStore, TlsError> {
-    let pem =
-        read_limited(path).map_err(|error| TlsError::Unreadable { path: path.to_owned(), cause: error.to_string() })?;
-    let bad = |cause: String| TlsError::BadCertificate { path: path.to_owned(), cause };
+    const SETTING: &str = "tls_ca_path";
     let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(&pem) {
-        let certificate = certificate.map_err(|error| bad(error.to_string()))?;
+    for certificate in certificates(SETTING, path)? {
+        let bad = |cause| TlsError::BadCertificate { setting: SETTING, path: path.to_owned(), cause };
         roots.add(certificate).map_err(|error| bad(error.to_string()))?;
     }
-    if roots.is_empty() {
-        return Err(TlsError::NoCertificate { path: path.to_owned() });
-    }
     Ok(roots)
+}
+
+/// What we show, and the key that proves it ours. No error tells anything of the key.
+fn client_identity(
+    client: &ClientCertificate,
+) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
+    let chain = certificates("tls_client_cert", &client.cert_path)?;
+    let pem = read("tls_client_key", &client.key_path)?;
+    let key = PrivateKeyDer::from_pem_slice(&pem).map_err(|_| TlsError::NoKey { path: client.key_path.clone() })?;
+    Ok((chain, key))
+}
+
+/// At least one.
+fn certificates(setting: &'static str, path: &str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let pem = read(setting, path)?;
+    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+    let certificates = read.map_err(|error| {
+        let cause = error.to_string();
+        TlsError::BadCertificate { setting, path: path.to_owned(), cause }
+    })?;
+    if certificates.is_empty() {
+        return Err(TlsError::NoCertificate { setting, path: path.to_owned() });
+    }
+    Ok(certificates)
+}
+
+fn read(setting: &'static str, path: &str) -> Result<Vec<u8>, TlsError> {
+    read_limited(path).map_err(|error| {
+        let cause = error.to_string();
+        TlsError::Unreadable { setting, path: path.to_owned(), cause }
+    })
 }
 
 fn read_limited(path: &str) -> std::io::Result<Vec<u8>> {
@@ -131,7 +168,7 @@ mod tests {
     use super::*;
 
     fn refused(path: &str) -> TlsError {
-        client_config(&TlsSettings { verify: true, ca_path: Some(path.to_owned()) }).unwrap_err()
+        client_config(&TlsSettings { ca_path: Some(path.to_owned()), ..TlsSettings::PUBLIC }).unwrap_err()
     }
 
     #[test]
@@ -143,12 +180,12 @@ mod tests {
     #[test]
     fn a_file_without_certificates_is_refused() {
         let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
-        assert_eq!(refused(manifest), TlsError::NoCertificate { path: manifest.to_owned() });
+        assert_eq!(refused(manifest), TlsError::NoCertificate { setting: "tls_ca_path", path: manifest.to_owned() });
     }
 
     #[test]
     fn the_public_authorities_are_trusted_by_default() {
         assert!(public_roots().len() >= webpki_roots::TLS_SERVER_ROOTS.len());
-        assert!(client_config(&TlsSettings { verify: true, ca_path: None }).is_ok());
+        assert!(client_config(&TlsSettings::PUBLIC).is_ok());
     }
 }

@@ -45,6 +45,45 @@ pub fn core_is_pure(source: &Source) -> Vec<Finding> {
     findings
 }
 
+/// R14: one way out, so that one guard judges all of it.
+pub fn one_way_out(source: &Source) -> Vec<Finding> {
+    const REASON: &str = "every socket of the product goes through the egress guard: open it with `Egress::open`, or resolve with its resolver";
+    /// The way out itself; the client of our own server; and a program that measures it from outside.
+    const EXCEPT: &[&str] = &[
+        "crates/wire/src/egress/mod.rs",
+        "crates/wire/src/resolve.rs",
+        "crates/postrider/src/client/transport.rs",
+        "crates/bench/",
+        "xtask/",
+    ];
+    const OPENERS: &[&str] = &[
+        "TcpStream::connect",
+        "TcpSocket",
+        "UdpSocket",
+        "UnixStream::connect",
+        "UnixDatagram",
+        "Socket::new(",
+        "HttpConnector",
+        "lookup_host",
+        "to_socket_addrs",
+        "reqwest::",
+        "ureq::",
+    ];
+    if !source.is_rust() || source.is_test() || EXCEPT.iter().any(|path| source.path.starts_with(path)) {
+        return Vec::new();
+    }
+    // Tests stand at the end of a file.
+    let product = source.text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let mut findings = Vec::new();
+    for (index, line) in product.lines().enumerate() {
+        let code = without_comment(line);
+        for word in OPENERS.iter().filter(|word| code.contains(*word)) {
+            findings.push(Finding::new(source, index + 1, format!("`{word}` beside the one way out"), REASON));
+        }
+    }
+    findings
+}
+
 /// A lint of ours is set aside only for a reason, and `unwrap` only in tests.
 pub fn allowances(source: &Source) -> Vec<Finding> {
     const REASON: &str = "an exception without a reason becomes the rule";
@@ -130,6 +169,14 @@ mod tests {
         let text = "//! no std::fs here\nuse std::fs;\nasync fn a() {}\nlet x = 1; // rand::rng\nfn b(now: SystemTime) {}\nSystemTime::now();\n";
         assert_eq!(lines(&core_is_pure(&source("crates/core/src/a.rs", text))), [2, 3, 6]);
         assert!(core_is_pure(&source("crates/wire/src/a.rs", text)).is_empty());
+    }
+
+    #[test]
+    fn r14_a_socket_beside_the_one_way_out_is_found() {
+        let text = "let a = TcpStream::connect(b).await;\n// TcpStream::connect\nlookup_host(a);\n#[cfg(test)]\nmod tests {\n    TcpStream::connect(a);\n}\n";
+        assert_eq!(lines(&one_way_out(&source("crates/engine/src/a.rs", text))), [1, 3]);
+        assert!(one_way_out(&source("crates/engine/tests/a.rs", text)).is_empty());
+        assert!(one_way_out(&source("crates/wire/src/egress/mod.rs", text)).is_empty());
     }
 
     #[test]

@@ -15,7 +15,7 @@ use postrider_core::connection::{Connection, ConnectionKind, ConnectionSpec};
 use postrider_core::id::{Cid, ConnectionId, DeliveryId, ProjectId};
 use postrider_core::message::RequestHead;
 use postrider_core::{Timestamp, Wait};
-use postrider_wire::{HttpOptions, HttpSender, Outgoing, Sender};
+use postrider_wire::{Egress, HttpOptions, HttpSender, Outgoing, Sender};
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -44,7 +44,7 @@ pub async fn measure(bench: &mut Bench) -> Result<ClientParts, Failure> {
     let receiver_us = each(bench.receiver.cpu().await.saturating_sub(receiver_before), sent);
 
     bench.progress.step("parts: our own sender");
-    let sender = Arc::new(HttpSender::new(HttpOptions::default()));
+    let sender = Arc::new(HttpSender::new(HttpOptions::default(), Arc::new(Egress::new(&[]))));
     let connection = Arc::new(connection(&bench.receiver.origin())?);
     ours(&lane, sender.clone(), connection.clone(), Duration::from_millis(300)).await?;
     let before = lane.cpu().await;
@@ -116,6 +116,7 @@ async fn ours(
                         attempt: 1,
                         head: head.clone(),
                         body: messages::body(number),
+                        credentials: None,
                         timeout: Wait::from_secs(60),
                     };
                     let reply = sender.send(outgoing).await;

@@ -10,7 +10,7 @@ const NAME_BYTES_MAX: usize = 253;
 ///
 /// # Errors
 /// What is allowed instead, in words that continue "allowed is …".
-pub(super) fn read_host(text: &str) -> Result<String, &'static str> {
+pub(crate) fn read_host(text: &str) -> Result<String, &'static str> {
     const SCHEME: &str = "an address that begins with http:// or https://";
     if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
         return Err("an address without spaces and control characters");

@@ -4,6 +4,8 @@
 
 use serde_json::Value;
 
+use crate::security::SecurityKind;
+
 /// What people can look up about a key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KeyDoc {
@@ -117,8 +119,83 @@ pub const REST_KEYS: &[KeyDoc] = &[
     key("tls_verify", "true", TRUE_FALSE, "Whether the server's certificate is checked.").of(Shape::Flag),
     key("validate_tls", "true", TRUE_FALSE, "The newer name of tls_verify.").of(Shape::Flag),
     key("tls_ca_path", "", "the path of a PEM file", "Authorities to trust instead of the public ones."),
+    key(
+        "tls_client_cert",
+        "",
+        "the path of a PEM file",
+        "The certificate, with its chain, to show to a server that asks (mutual TLS).",
+    ),
+    key("tls_client_key", "", "the path of a PEM file", "The key of tls_client_cert."),
+    key("security", "", "the name of a security definition of the project", "Whose credentials every attempt carries."),
     key("is_active", "true", TRUE_FALSE, "false refuses new calls and holds the queue.").of(Shape::Flag),
 ];
+
+const BASIC_AUTH_KEYS: &[KeyDoc] = &[
+    key("username", "none", "1 to 1024 characters, no colon and no control characters", "The user's name."),
+    key(
+        "password",
+        "none",
+        "at most 8192 characters, no control characters; it may be empty",
+        "The password; a secret.",
+    ),
+];
+
+const APIKEY_KEYS: &[KeyDoc] = &[
+    key(
+        "header",
+        "X-API-Key",
+        "the name of a header that is not written by Postrider itself",
+        "The header that carries the key.",
+    ),
+    key("key", "none", "1 to 8192 visible ASCII characters and spaces", "The key; a secret."),
+];
+
+const BEARER_KEYS: &[KeyDoc] =
+    &[key("token", "none", "1 to 8192 visible ASCII characters", "Sent as `Authorization: Bearer …`; a secret.")];
+
+const OAUTH2_KEYS: &[KeyDoc] = &[
+    key(
+        "token_url",
+        "none",
+        "an http:// or https:// address such as `https://login.example.org/oauth2/token`",
+        "Where tokens are fetched.",
+    ),
+    key("client_id", "none", "1 to 1024 characters, no control characters", "Who asks for the token."),
+    key("client_secret", "none", "1 to 8192 characters, no control characters", "The client's secret."),
+    key("scopes", "", "a text of scopes with spaces between, or a list of scopes", "What the token is asked for."),
+    key(
+        "extra_params",
+        "none",
+        "an object of at most 32 texts, none of them grant_type, scope, client_id or client_secret",
+        "Further parameters of the token request, such as `audience`.",
+    ),
+    key(
+        "client_auth",
+        "basic",
+        "one of basic, body",
+        "Whether id and secret go in the Authorization header or in the form.",
+    ),
+    key("tls_verify", "true", TRUE_FALSE, "Whether the token server's certificate is checked."),
+    key("validate_tls", "true", TRUE_FALSE, "The newer name of tls_verify."),
+    key("tls_ca_path", "", "the path of a PEM file", "Authorities to trust instead of the public ones."),
+    key(
+        "tls_client_cert",
+        "",
+        "the path of a PEM file",
+        "The certificate, with its chain, to show to the token server.",
+    ),
+    key("tls_client_key", "", "the path of a PEM file", "The key of tls_client_cert."),
+];
+
+/// The keys of a security definition.
+pub const fn security_keys(kind: SecurityKind) -> &'static [KeyDoc] {
+    match kind {
+        SecurityKind::BasicAuth => BASIC_AUTH_KEYS,
+        SecurityKind::ApiKey => APIKEY_KEYS,
+        SecurityKind::Bearer => BEARER_KEYS,
+        SecurityKind::OAuth2 => OAUTH2_KEYS,
+    }
+}
 
 /// The delivery keys, the same on every outgoing connection.
 pub const DELIVERY_KEYS: &[KeyDoc] = &[

@@ -12,11 +12,14 @@ mod nearest;
 pub mod objects;
 mod reader;
 pub mod rest;
+pub mod security;
+mod tls;
 mod warnings;
 
 pub use crate::setting::SettingError;
 pub use canonical::{ALIASES, canonical, differing};
-pub use keys::{DELIVERY_KEYS, KeyDoc, REST_KEYS, Shape};
+pub(crate) use host::read_host;
+pub use keys::{DELIVERY_KEYS, KeyDoc, REST_KEYS, Shape, security_keys};
 pub use nearest::nearest;
 pub use warnings::{PASSED_OVER, PASSED_OVER_FAMILIES, SettingWarning, all_warnings, warnings};
 

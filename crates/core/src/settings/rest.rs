@@ -5,9 +5,10 @@ use serde_json::{Map, Value};
 use super::delivery::{self, millis};
 use super::host::{read_host, without_user_info};
 use super::reader::Reader;
+use super::tls;
 use super::warnings::is_passed_over;
 use super::{SettingError, keys_of};
-use crate::connection::{ConnectionKind, ConnectionSpec, DataFormat, RestTarget, Target, TlsSettings};
+use crate::connection::{ConnectionKind, ConnectionSpec, DataFormat, RestTarget, Target, check_name};
 use crate::path_template::PathTemplate;
 
 /// `pool_size`, at most.
@@ -36,20 +37,18 @@ pub fn parse(written: &Map<String, Value>) -> Result<ConnectionSpec, Vec<Setting
         .unwrap_or(DataFormat::Json);
     let content_type = content_type(&mut reader);
     let pool_size = reader.whole("pool_size", 1..=POOL_SIZE_MAX).unwrap_or(POOL_SIZE);
-    let tls = tls(&mut reader);
+    let tls = tls::read(&mut reader);
     let is_active = reader.flag("is_active").unwrap_or(true);
-    refuse_security(&mut reader);
+    let security = security(&mut reader);
     let mut policy = delivery::read(&mut reader);
     if let Some(timeout_s) = timeout_s(&mut reader) {
         policy.timeout = millis(timeout_s);
     }
-    reader.refuse_unknown_keys(|key| {
-        key == "security" || delivery::refuses(key) || is_passed_over(ConnectionKind::Rest, key)
-    });
+    reader.refuse_unknown_keys(|key| delivery::refuses(key) || is_passed_over(ConnectionKind::Rest, key));
     let target = host
         .zip(url_path)
         .map(|(host, url_path)| Target::Rest(RestTarget { host, url_path, content_type, data_format, pool_size, tls }));
-    reader.finish(target.map(|target| ConnectionSpec { target, policy, is_active }))
+    reader.finish(target.map(|target| ConnectionSpec { target, policy, security, is_active }))
 }
 
 fn host(reader: &mut Reader<'_>) -> Option<String> {
@@ -87,26 +86,6 @@ fn content_type(reader: &mut Reader<'_>) -> Option<String> {
     fits.then(|| text.to_owned())
 }
 
-fn tls(reader: &mut Reader<'_>) -> TlsSettings {
-    let older = reader.flag("tls_verify");
-    let newer = reader.flag("validate_tls");
-    if let (Some(older), Some(newer)) = (older, newer)
-        && older != newer
-    {
-        reader.refuse(
-            "validate_tls",
-            newer,
-            format!("{older} while `tls_verify` is {older}: both name the same setting"),
-        );
-    }
-    let ca_path = reader.text("tls_ca_path").filter(|path| !path.is_empty()).map(str::to_owned);
-    if let Some(path) = ca_path.as_deref().filter(|path| path.chars().any(char::is_control)) {
-        let allowed = reader.allowed("tls_ca_path");
-        reader.refuse("tls_ca_path", path.escape_debug(), allowed);
-    }
-    TlsSettings { verify: older.or(newer).unwrap_or(true), ca_path }
-}
-
 fn timeout_s(reader: &mut Reader<'_>) -> Option<f64> {
     let value = reader.value("timeout")?;
     if value.as_f64() == Some(0.0) {
@@ -121,11 +100,13 @@ fn timeout_s(reader: &mut Reader<'_>) -> Option<f64> {
     reader.decimal("timeout", TIMEOUT_S)
 }
 
-/// Sending without the credentials that somebody asked for would be worse than not saving.
-fn refuse_security(reader: &mut Reader<'_>) {
-    // An empty text means none, as files of the platform have it.
-    if let Some(value) = reader.value("security").filter(|value| value.as_str() != Some("")) {
-        let allowed = "nothing yet: security definitions are not available in this version";
-        reader.refuse("security", value, allowed);
+/// Whether there is such a definition is seen where the connection is stored. An empty text means none, as files of the platform have it.
+fn security(reader: &mut Reader<'_>) -> Option<String> {
+    let name = reader.text("security").filter(|name| !name.is_empty())?;
+    if check_name(name).is_err() {
+        let allowed = reader.allowed("security");
+        reader.refuse("security", name.escape_debug(), allowed);
+        return None;
     }
+    Some(name.to_owned())
 }

@@ -7,6 +7,7 @@ use crate::connection::{ConnectionSpec, DataFormat, RestTarget, Target};
 
 mod delivery_keys;
 mod rest_keys;
+mod security_keys;
 
 /// The keys over a connection that has only what must be there.
 fn written(keys: Value) -> Map<String, Value> {

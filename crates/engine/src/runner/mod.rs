@@ -105,6 +105,7 @@ pub(crate) fn outgoing(
         attempt: delivery.progress.attempts,
         head: Arc::clone(head),
         body: body.clone(),
+        credentials: None,
         timeout,
     }
 }

@@ -9,9 +9,11 @@ use postrider_core::attempt::Attempt;
 use postrider_core::connection::Connection;
 use postrider_core::delivery::{Delivery, Position};
 use postrider_core::id::{
-    BodyId, CommandId, ConnectionId, DeliveryId, EventId, JobId, ProjectId, QueueId, SubscriptionId, WorkerId,
+    BodyId, CommandId, ConnectionId, DeliveryId, EventId, JobId, ProjectId, QueueId, SecurityId, SubscriptionId,
+    WorkerId,
 };
 use postrider_core::job::JobState;
+use postrider_core::security::SecurityDefinition;
 use postrider_core::topic::TopicName;
 use postrider_core::{Timestamp, Wait};
 use postrider_store::*;
@@ -55,6 +57,35 @@ impl StoreConfigure for Faltering {
     async fn configure(&self, batch: Vec<ConfigChange>) -> Result<(), StoreError> {
         self.falter("configure")?;
         self.store.configure(batch).await
+    }
+}
+
+#[async_trait]
+impl SecurityDefinitions for Faltering {
+    async fn all_security(&self) -> Result<Vec<SecurityDefinition>, StoreError> {
+        self.store.all_security().await
+    }
+    async fn create_security(&self, definition: &SecurityDefinition) -> Result<(), StoreError> {
+        self.store.create_security(definition).await
+    }
+    async fn replace_security(&self, definition: &SecurityDefinition, version: u32) -> Result<(), StoreError> {
+        self.store.replace_security(definition, version).await
+    }
+    async fn delete_security(&self, id: SecurityId) -> Result<(), StoreError> {
+        self.store.delete_security(id).await
+    }
+}
+
+#[async_trait]
+impl KeyedCalls for Faltering {
+    async fn reserve_key(
+        &self,
+        key: Idempotency,
+        delivery_id: DeliveryId,
+        now: Timestamp,
+    ) -> Result<Reserved, StoreError> {
+        self.falter("reserve_key")?;
+        self.store.reserve_key(key, delivery_id, now).await
     }
 }
 

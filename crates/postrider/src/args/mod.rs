@@ -12,7 +12,7 @@ pub use deliveries::{
     DeliveriesCommand, DlqCommand, DownloadArgs, EditArgs, FilterArgs, ForwardArgs, JobsCommand, ListArgs, PageArgs,
     QueueCommand,
 };
-pub use resources::{ConnectionsCommand, Preset, ScheduleArgs, SettingsArgs, TopicsCommand};
+pub use resources::{ConnectionsCommand, Preset, ScheduleArgs, SecurityCommand, SettingsArgs, TopicsCommand};
 pub use sending::{BodyArg, PublishArgs, SendArgs};
 
 use std::ffi::OsString;
@@ -79,6 +79,9 @@ pub enum Command {
     /// Where requests go
     #[command(subcommand)]
     Connections(ConnectionsCommand),
+    /// With which credentials requests go out
+    #[command(subcommand)]
+    Security(SecurityCommand),
     /// Topics, their messages and subscriptions
     #[command(subcommand)]
     Topics(TopicsCommand),

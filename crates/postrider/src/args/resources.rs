@@ -55,6 +55,44 @@ pub struct SettingsArgs {
 }
 
 #[derive(Debug, Subcommand)]
+pub enum SecurityCommand {
+    List(PageArgs),
+    /// Everything but the secret
+    Show {
+        name: String,
+    },
+    /// For example: security create basic_auth lab.sec username=lab --secret -
+    Create {
+        /// basic_auth, apikey, bearer or oauth2; left out with --file
+        #[arg(required_unless_present = "file", value_name = "TYPE")]
+        kind: Option<String>,
+        #[arg(required_unless_present = "file")]
+        name: Option<String>,
+        #[command(flatten)]
+        settings: SettingsArgs,
+        /// Read the secret (password, key, token, client_secret) from a file; `-` reads standard input
+        #[arg(long, value_name = "FILE|-")]
+        secret: Option<BodyArg>,
+    },
+    /// Change the settings given and leave the others, the secret too; holds from the next attempt on
+    Update {
+        name: String,
+        #[command(flatten)]
+        settings: SettingsArgs,
+        /// Read a new secret from a file; `-` reads standard input
+        #[arg(long, value_name = "FILE|-")]
+        secret: Option<BodyArg>,
+        /// Replace all settings instead; the secret stays unless it is given
+        #[arg(long)]
+        replace: bool,
+    },
+    /// Refused while connections refer to it
+    Delete {
+        name: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
 pub enum TopicsCommand {
     List(PageArgs),
     Create {

@@ -11,6 +11,7 @@ mod error;
 mod jobs;
 mod page;
 mod schedule;
+mod security;
 mod topics;
 mod transport;
 
@@ -23,6 +24,7 @@ pub use error::{ClientError, FieldProblem, Problem};
 pub use jobs::{Job, JobAct, JobTarget, Matching};
 pub use page::{Page, PageQuery};
 pub use schedule::{PlannedAttempt, Schedule};
+pub use security::{SecurityDefinition, SecurityState};
 pub use topics::{Pulled, Subscription, Topic, TopicMessage};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};

@@ -11,6 +11,7 @@ mod queue;
 mod reach;
 mod schedule;
 mod schema;
+mod security;
 mod send;
 mod show;
 mod topics;
@@ -30,6 +31,7 @@ pub async fn run(args: Args) -> Result<Exit, Failed> {
         Command::Deliveries(command) => deliveries::run(&global, command).await,
         Command::Jobs(command) => jobs::run(&global, command).await,
         Command::Connections(command) => connections::run(&global, command).await,
+        Command::Security(command) => security::run(&global, command).await,
         Command::Topics(command) => topics::run(&global, command).await,
         Command::Schedule(args) => schedule::run(&global, args).await,
         Command::Import(args) => import::run(&global, args).await,

@@ -5,6 +5,7 @@
 mod config;
 mod data_dir;
 mod logs;
+mod secrets_key;
 pub mod server_file;
 mod settings;
 mod signals;
@@ -16,10 +17,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use postrider_core::Wait;
-use postrider_engine::{Dice, Engine, SystemClock, SystemDice};
+use postrider_engine::{Dice, Engine, EngineOptions, SystemClock, SystemDice};
 use postrider_store::Store;
 use postrider_web::{AdminKey, ApiOptions, AppState, BindError, KeyError, Server, ServerLimits};
-use postrider_wire::HttpSender;
+use postrider_wire::{Egress, HttpOptions, HttpSender};
 
 use crate::args::ServeArgs;
 use crate::demo::Demo;
@@ -84,8 +85,10 @@ impl Running {
         }
         let made = admin_key(&*store, settings.admin_key.as_deref(), &*dice).await?;
         let admin = AdminKey::load(&*store).await?;
-        let sender = Arc::new(HttpSender::new(settings.http.clone()));
-        let engine = Engine::start(Arc::clone(&store), sender, Arc::clone(&clock), dice, settings.engine.clone())
+        let egress = Arc::new(Egress::new(&settings.opened));
+        let sender = Arc::new(HttpSender::new(HttpOptions::default(), egress));
+        let options = EngineOptions { keyring: settings.secrets_key.keyring(data)?, ..settings.engine.clone() };
+        let engine = Engine::start(Arc::clone(&store), sender, Arc::clone(&clock), dice, options)
             .await
             .map_err(|error| Failed::new(Exit::StoreUnavailable, error.to_string()))?;
         let address = format!("http://{}", server.address());

@@ -4,16 +4,18 @@ use ipnet::IpNet;
 use postrider_core::schedule::Ladder;
 use postrider_core::{SettingError, Wait};
 use postrider_engine::EngineOptions;
-use postrider_wire::HttpOptions;
 
+use super::secrets_key::{self, SecretsKey};
 use crate::exit::{Exit, Failed};
 
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub log: String,
     pub admin_key: Option<String>,
+    pub secrets_key: SecretsKey,
     pub engine: EngineOptions,
-    pub http: HttpOptions,
+    /// Addresses opened that are closed otherwise.
+    pub opened: Vec<IpNet>,
     /// Set to another value than the default, checked, and not used by anything yet.
     without_effect: Vec<&'static str>,
 }
@@ -68,6 +70,11 @@ impl Settings {
             errors.push(error);
             Vec::new()
         });
+        let given = (variable(secrets_key::VARIABLE), variable(secrets_key::FILE_VARIABLE));
+        let secrets_key = SecretsKey::read(given.0.as_deref(), given.1.as_deref()).unwrap_or_else(|error| {
+            errors.push(error);
+            SecretsKey::default()
+        });
         if !errors.is_empty() {
             let message = errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
             return Err(Failed::new(Exit::Refused, message));
@@ -77,8 +84,9 @@ impl Settings {
         Ok(Settings {
             log: variable("POSTRIDER_LOG").unwrap_or_else(|| log_default.to_owned()),
             admin_key: variable("POSTRIDER_ADMIN_KEY"),
+            secrets_key,
             engine: EngineOptions { lease: Wait::from_secs(lease_s), ..EngineOptions::default() },
-            http: HttpOptions::opening(&opened),
+            opened,
             without_effect: set
                 .filter(|(number, value)| *value != number.default)
                 .map(|(number, _)| number.name)

@@ -3,6 +3,7 @@
 
 mod api;
 mod bench;
+mod mirror;
 mod peer;
 mod raw_remote;
 mod receiver;
@@ -10,6 +11,7 @@ mod server;
 
 pub use api::Api;
 pub use bench::{Bench, flags};
+pub use mirror::{Mirror, Mirrored};
 pub use peer::Peer;
 pub use raw_remote::{Act, RawRemote};
 pub use receiver::Receiver;

@@ -4,6 +4,7 @@
 //! store it runs on: it sees the contract only, and it reads no clock and rolls no dice.
 #![allow(clippy::unwrap_used, reason = "these are tests, wherever they are compiled")]
 
+pub mod calls;
 pub mod commands;
 pub mod configuration;
 pub mod configure;
@@ -13,6 +14,7 @@ pub mod jobs;
 pub mod listing;
 pub mod ownership;
 pub mod retention;
+pub mod security;
 pub mod settle;
 pub mod topics;
 pub mod walk;
@@ -112,6 +114,15 @@ macro_rules! conformance_suite {
             configure {
                 d18_one_refused_change_undoes_the_whole_batch,
             }
+            security {
+                d16_names_of_definitions_are_unique_in_their_project,
+                a_connection_names_a_definition_of_its_own_project,
+                a_definition_in_use_stays_and_names_its_users,
+            }
+            calls {
+                d15_a_key_is_reserved_once_until_it_ends,
+                d15_direct_and_stored_requests_share_their_keys,
+            }
             topics {
                 z22_a_message_is_given_out_until_it_is_acknowledged,
                 z22_what_is_missing_or_taken_is_refused,
@@ -171,6 +182,12 @@ macro_rules! conformance_suite {
             configure {
                 d18_a_batch_is_applied_in_its_order_and_survives_a_kill,
             }
+            security {
+                definitions_survive_a_kill,
+            }
+            calls {
+                d15_a_reserved_key_survives_a_kill,
+            }
             topics {
                 z22_every_existing_subscription_gets_each_message,
             }
@@ -222,6 +239,8 @@ mod tests {
             include_str!("commands.rs"),
             include_str!("configuration.rs"),
             include_str!("configure.rs"),
+            include_str!("security.rs"),
+            include_str!("calls.rs"),
             include_str!("topics.rs"),
             include_str!("retention.rs"),
             include_str!("listing.rs"),

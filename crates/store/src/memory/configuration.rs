@@ -26,6 +26,7 @@ impl Data {
             return Err(StoreError::Conflict(format!("there is a connection {} already", connection.id)));
         }
         self.refuse_taken_name(connection)?;
+        self.require_security(connection)?;
         self.connections.insert(connection.id, connection.clone());
         self.queues.insert(connection.id, Queue::default());
         Ok(())
@@ -43,6 +44,7 @@ impl Data {
             return Err(StoreError::Conflict("a connection keeps its kind and its project".to_owned()));
         }
         self.refuse_taken_name(connection)?;
+        self.require_security(connection)?;
         self.connections.insert(connection.id, connection.clone());
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use postrider_core::Timestamp;
 use postrider_core::delivery::{Delivery, Position, Status};
 use postrider_core::id::DeliveryId;
 
@@ -21,7 +22,8 @@ impl Data {
 
     fn enqueue_one(&mut self, new: NewDelivery) -> Enqueued {
         let Some(queue) = self.queues.get(&new.connection_id) else { return Enqueued::NoConnection };
-        if let Some(answer) = self.repeat_of(&new) {
+        let repeat = new.idempotency.as_ref().and_then(|asked| self.repeat_of(asked, new.created_at));
+        if let Some(answer) = repeat {
             return answer;
         }
         let ahead = queue.waiting();
@@ -33,7 +35,9 @@ impl Data {
         });
         let Some(queue) = self.queues.get_mut(&new.connection_id) else { return Enqueued::NoConnection };
         let position = queue.take_position();
-        self.keep_key(&new);
+        if let Some(asked) = &new.idempotency {
+            self.keep_key(asked, new.id);
+        }
         self.use_body(new.body.clone());
         self.ledger.entry(new.connection_id).or_default().accepted += 1;
         let mut delivery = delivery_of(new, Some(position));
@@ -50,8 +54,10 @@ impl Data {
             check_call(call)?;
         }
         for CallRecord { delivery: new, attempts } in batch {
-            if self.repeat_of(&new).is_none() {
-                self.keep_key(&new);
+            if let Some(asked) = &new.idempotency
+                && self.repeat_of(asked, new.created_at).is_none()
+            {
+                self.keep_key(asked, new.id);
             }
             self.use_body(new.body.clone());
             self.ledger.entry(new.connection_id).or_default().accepted += 1;
@@ -73,9 +79,8 @@ impl Data {
     }
 
     /// What the request's idempotency key says, if it is in use (D15).
-    fn repeat_of(&self, new: &NewDelivery) -> Option<Enqueued> {
-        let asked = new.idempotency.as_ref()?;
-        let known = self.keys.get(&asked.key_hash).filter(|known| known.ends_at > new.created_at)?;
+    pub(super) fn repeat_of(&self, asked: &Idempotency, now: Timestamp) -> Option<Enqueued> {
+        let known = self.keys.get(&asked.key_hash).filter(|known| known.ends_at > now)?;
         if known.request_hash == asked.request_hash {
             Some(Enqueued::Repeated(known.delivery_id))
         } else {
@@ -83,11 +88,9 @@ impl Data {
         }
     }
 
-    fn keep_key(&mut self, new: &NewDelivery) {
-        if let Some(asked) = &new.idempotency {
-            let key = Key { request_hash: asked.request_hash, ends_at: asked.ends_at, delivery_id: new.id };
-            self.keys.insert(asked.key_hash, key);
-        }
+    pub(super) fn keep_key(&mut self, asked: &Idempotency, delivery_id: DeliveryId) {
+        let key = Key { request_hash: asked.request_hash, ends_at: asked.ends_at, delivery_id };
+        self.keys.insert(asked.key_hash, key);
     }
 }
 

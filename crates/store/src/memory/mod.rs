@@ -3,6 +3,7 @@
 //! Same calls, same answers, in every run: no hash map, no clock, no dice, no await. It must not be used to keep anything, since it
 //! forgets all when its process ends.
 
+mod calls;
 mod commands;
 mod configuration;
 mod configure;
@@ -12,6 +13,7 @@ mod listing;
 mod ownership;
 mod retention;
 mod rows;
+mod security;
 mod settle;
 mod topics;
 mod window;

@@ -10,8 +10,10 @@ use postrider_core::attempt::Attempt;
 use postrider_core::connection::Connection;
 use postrider_core::delivery::{Delivery, Position, Status};
 use postrider_core::id::{
-    BodyId, CommandId, ConnectionId, DeliveryId, JobId, ProjectId, QueueId, SubscriptionId, TopicId, WorkerId,
+    BodyId, CommandId, ConnectionId, DeliveryId, JobId, ProjectId, QueueId, SecurityId, SubscriptionId, TopicId,
+    WorkerId,
 };
+use postrider_core::security::SecurityDefinition;
 use postrider_core::{Timestamp, Wait};
 
 use crate::records::*;
@@ -23,6 +25,7 @@ pub(super) struct Data {
     pub is_closed: bool,
     pub projects: BTreeMap<ProjectId, Project>,
     pub connections: BTreeMap<ConnectionId, Connection>,
+    pub security: BTreeMap<SecurityId, SecurityDefinition>,
     pub values: BTreeMap<String, String>,
     pub queues: BTreeMap<QueueId, Queue>,
     pub workers: BTreeMap<WorkerId, Worker>,

@@ -7,6 +7,7 @@ use postrider_core::id::{ConnectionId, ProjectId};
 use super::commands;
 use super::queues::{self, Queue};
 use super::rows::{CHANGING, FIXED, json, key};
+use super::security;
 use super::work::Work;
 use crate::{Project, StoreError};
 
@@ -55,6 +56,7 @@ fn check_name(work: &Work, connection: &Connection) -> Result<(), StoreError> {
 pub(super) fn create_connection(work: &Work, connection: &Connection) -> Result<(), StoreError> {
     require_project(work, connection.project_id)?;
     check_name(work, connection)?;
+    security::require_named(work, connection)?;
     let id = key(connection.id.as_u128());
     if work.first("SELECT 1 FROM connection WHERE id = ?1", &[&id], |_| Ok(()))?.is_some() {
         return Err(StoreError::Conflict(format!("there is a connection {} already", connection.id)));
@@ -100,6 +102,7 @@ pub(super) fn replace_connection(work: &Work, connection: &Connection, version: 
         return Err(StoreError::Conflict("a connection keeps its kind and its project".to_owned()));
     }
     check_name(work, connection)?;
+    security::require_named(work, connection)?;
     work.execute(
         "UPDATE connection SET name = ?2, written = ?3, paused = ?4, version = ?5, updated_at = ?6 WHERE id = ?1",
         &[

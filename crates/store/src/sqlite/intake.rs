@@ -1,5 +1,6 @@
 //! What comes in: requests stored durably, and finished direct calls. It must not know how a caller is answered.
 
+use postrider_core::Timestamp;
 use postrider_core::delivery::{Position, Progress, Status};
 use postrider_core::id::DeliveryId;
 
@@ -11,7 +12,7 @@ use super::rows::{
 use super::work::{Binder, Work, write_rows};
 use super::{bodies, work};
 use crate::unclaimed::unclaimed;
-use crate::{CallRecord, Enqueued, NewDelivery, StoreError};
+use crate::{CallRecord, Enqueued, Idempotency, NewDelivery, StoreError};
 
 /// The first version of every delivery.
 const FIRST_VERSION: u32 = 1;
@@ -66,14 +67,18 @@ fn admit<'a>(work: &Work, new: &'a NewDelivery, admitted: &mut Vec<Admitted<'a>>
     let Some(queue) = queues::find(work, new.connection_id)?.filter(|queue| !queue.deleted) else {
         return Ok(Enqueued::NoConnection);
     };
-    if let Some(answer) = repeated(work, new)? {
+    if let Some(given) = &new.idempotency
+        && let Some(answer) = repeat_of(work, given, new.created_at)?
+    {
         return Ok(answer);
     }
     let bytes = new.body.bytes.len() as u64;
     if let Some(limit) = work.limits.broken_by(queue.waiting, queue.waiting_bytes, bytes) {
         return Ok(Enqueued::Full { limit });
     }
-    remember(work, new)?;
+    if let Some(given) = &new.idempotency {
+        remember(work, given, new.id)?;
+    }
     let mut position = 0;
     queues::change(work, queue.id, |queue| {
         position = queue.take_position();
@@ -92,11 +97,10 @@ fn admit<'a>(work: &Work, new: &'a NewDelivery, admitted: &mut Vec<Admitted<'a>>
 }
 
 /// What a key that has not ended says of this request.
-fn repeated(work: &Work, new: &NewDelivery) -> Result<Option<Enqueued>, StoreError> {
-    let Some(given) = &new.idempotency else { return Ok(None) };
+pub(super) fn repeat_of(work: &Work, given: &Idempotency, now: Timestamp) -> Result<Option<Enqueued>, StoreError> {
     work.first(
         "SELECT request_hash, delivery_id FROM idempotency WHERE key_hash = ?1 AND ends_at > ?2",
-        &[&given.key_hash, &new.created_at.as_millis()],
+        &[&given.key_hash, &now.as_millis()],
         |row| {
             let request: [u8; 32] = row.get(0)?;
             if request != given.request_hash {
@@ -107,11 +111,10 @@ fn repeated(work: &Work, new: &NewDelivery) -> Result<Option<Enqueued>, StoreErr
     )
 }
 
-fn remember(work: &Work, new: &NewDelivery) -> Result<(), StoreError> {
-    let Some(given) = &new.idempotency else { return Ok(()) };
+pub(super) fn remember(work: &Work, given: &Idempotency, id: DeliveryId) -> Result<(), StoreError> {
     work.execute(
         "INSERT OR REPLACE INTO idempotency (key_hash, request_hash, delivery_id, ends_at) VALUES (?1, ?2, ?3, ?4)",
-        &[&given.key_hash, &given.request_hash, &key(new.id.as_u128()), &given.ends_at.as_millis()],
+        &[&given.key_hash, &given.request_hash, &key(id.as_u128()), &given.ends_at.as_millis()],
     )?;
     Ok(())
 }
@@ -160,8 +163,10 @@ pub(super) fn record_calls(work: &Work, batch: &[CallRecord]) -> Result<(), Stor
     refuse_known_ids(work, batch.iter().map(|call| call.delivery.id))?;
     batch.iter().try_for_each(check_call)?;
     for CallRecord { delivery: new, .. } in batch {
-        if repeated(work, new)?.is_none() {
-            remember(work, new)?;
+        if let Some(given) = &new.idempotency
+            && repeat_of(work, given, new.created_at)?.is_none()
+        {
+            remember(work, given, new.id)?;
         }
         if queues::find(work, new.connection_id)?.is_none() {
             let gone = Queue { deleted: true, ..Queue::new(new.connection_id, new.project_id, new.ordered) };

@@ -4,6 +4,7 @@
 //! task for the simulator. It must not know policies, clocks or who calls.
 
 mod bodies;
+mod calls;
 mod checkpoint;
 mod commands;
 mod configuration;
@@ -23,6 +24,7 @@ mod readers;
 mod retention;
 mod rows;
 mod schema;
+mod security;
 mod settle;
 mod streams;
 #[cfg(test)]

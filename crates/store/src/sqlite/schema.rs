@@ -117,6 +117,13 @@ CREATE INDEX command_open ON command (queue_id, issued_at, id) WHERE answer IS N
 CREATE INDEX command_by_age ON command (issued_at);
 CREATE INDEX command_by_job ON command (job_id) WHERE job_id IS NOT NULL;
 
+-- `sealed` is the secret as the vault sealed it; the database never has it in the clear.
+CREATE TABLE security (
+  id BLOB NOT NULL PRIMARY KEY, project_id BLOB NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, written TEXT NOT NULL,
+  sealed TEXT NOT NULL, version INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
+  UNIQUE (project_id, name)
+);
+
 CREATE TABLE topic (
   id BLOB NOT NULL PRIMARY KEY, project_id BLOB NOT NULL, name TEXT NOT NULL, description TEXT NOT NULL,
   retention_ms INTEGER NOT NULL, created_at INTEGER NOT NULL, UNIQUE (project_id, name)

@@ -12,7 +12,7 @@ use postrider_engine::NewConnection;
 use postrider_store::QueueSummary;
 use serde_json::{Map, Value, json};
 
-use super::{AppState, Input, connection_ref, json_response, list_response, ok};
+use super::{AppState, Input, connection_ref, json_response, list_response, merge, ok};
 use crate::problem::{FieldError, Problem};
 use crate::read::{Fields, KINDS, Query, Segments};
 
@@ -87,7 +87,7 @@ pub async fn merge(
     let kind = input.fields.text("type").or_else(|| Some(known.kind().as_str().to_owned()));
     let patch = written(input.fields, name, kind, Some(&known))?;
     let mut merged = Value::Object(known.written.clone());
-    merge_patch(&mut merged, Value::Object(patch.written));
+    merge::merge_patch(&mut merged, Value::Object(patch.written));
     let Value::Object(merged) = merged else {
         return Err(Problem::field("body", "the patch is no object", "a JSON object"));
     };
@@ -178,25 +178,6 @@ fn without_nulls(written: Map<String, Value>) -> Map<String, Value> {
     written.into_iter().filter(|(_, value)| !value.is_null()).collect()
 }
 
-/// RFC 7396, section 2. Nesting is bounded by how the patch was read.
-fn merge_patch(target: &mut Value, patch: Value) {
-    let Value::Object(patch) = patch else {
-        *target = patch;
-        return;
-    };
-    if !target.is_object() {
-        *target = Value::Object(Map::new());
-    }
-    let Some(target) = target.as_object_mut() else { return };
-    for (name, value) in patch {
-        if value.is_null() {
-            target.shift_remove(&name);
-        } else {
-            merge_patch(target.entry(name).or_insert(Value::Null), value);
-        }
-    }
-}
-
 async fn answer(state: &AppState, connection: &Connection, status: StatusCode) -> Result<Response, Problem> {
     let summary = state.read().queue_summary(connection.id).await?;
     let json = connection_json(connection, Some(&summary));
@@ -225,19 +206,4 @@ fn connection_json(connection: &Connection, summary: Option<&QueueSummary>) -> V
     object.insert("createdAt".into(), json!(connection.created_at));
     object.insert("updatedAt".into(), json!(connection.updated_at));
     Value::Object(object)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_merge_patch_replaces_removes_and_keeps() {
-        let mut target = json!({"host": "http://a", "timeout": 5, "tls": {"verify": true, "ca": "x"}, "list": [1]});
-        merge_patch(
-            &mut target,
-            json!({"timeout": null, "tls": {"ca": null, "new": 1}, "list": [2], "max": {"a": null}}),
-        );
-        assert_eq!(target, json!({"host": "http://a", "tls": {"verify": true, "new": 1}, "list": [2], "max": {}}));
-    }
 }

@@ -13,6 +13,8 @@ const REMEMBERED: Wait = Wait::from_secs(24 * 3600);
 const KEY_BYTES_MAX: usize = 255;
 
 pub const HEADER: &str = "idempotency-key";
+/// On the raw path, where `Idempotency-Key` is the caller's word to the remote system (D14).
+pub const RAW_HEADER: &str = "x-postrider-idempotency-key";
 
 /// The scope is project, method and path; the request is everything that was asked there. `None` without the header.
 pub fn read(
@@ -22,16 +24,28 @@ pub fn read(
     request: &[u8],
     now: Timestamp,
 ) -> Result<Option<Idempotency>, Problem> {
-    let mut values = headers.get_all(HEADER).iter();
+    read_named(HEADER, headers, ("POST", project, path), request, now)
+}
+
+/// The same from another header; the scope is project, method and path.
+pub fn read_named(
+    header: &'static str,
+    headers: &HeaderMap,
+    (method, project, path): (&str, ProjectId, &str),
+    request: &[u8],
+    now: Timestamp,
+) -> Result<Option<Idempotency>, Problem> {
+    let mut values = headers.get_all(header).iter();
     let Some(value) = values.next() else { return Ok(None) };
     let key = value.as_bytes();
     let usable = !key.is_empty() && key.len() <= KEY_BYTES_MAX && key.iter().all(|byte| (0x20..0x7f).contains(byte));
     if !usable || values.next().is_some() {
         let allowed = "one header with 1 to 255 printable ASCII characters";
-        return Err(Problem::bad_request("Idempotency-Key", "`Idempotency-Key` is not usable", allowed));
+        let shown = if header == HEADER { "Idempotency-Key" } else { "X-Postrider-Idempotency-Key" };
+        return Err(Problem::bad_request(shown, format!("`{shown}` is not usable"), allowed));
     }
     Ok(Some(Idempotency {
-        key_hash: hash(&[&project.as_u128().to_be_bytes(), b"POST", path.as_bytes(), key]),
+        key_hash: hash(&[&project.as_u128().to_be_bytes(), method.as_bytes(), path.as_bytes(), key]),
         request_hash: hash(&[request]),
         ends_at: now + REMEMBERED,
     }))

@@ -11,11 +11,15 @@ mod filter;
 mod health;
 mod idempotency;
 mod jobs;
+mod merge;
 mod metrics;
 mod projects;
 mod publish_batch;
 mod queues;
+mod raw;
+mod raw_answer;
 mod schedule;
+mod security;
 mod send;
 mod shapes;
 mod topic_messages;
@@ -30,7 +34,7 @@ use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, HeaderValue, StatusCode};
@@ -126,6 +130,11 @@ pub fn router(state: AppState, admin: AdminKey) -> Router {
         .route("/dlq/forward", post(jobs::forward_dead))
         .route("/dlq/{id}", get(dlq::one))
         .route("/dlq/{id}/retry", post(delivery_acts::retry))
+        .route("/security", get(security::list).post(security::create))
+        .route(
+            "/security/{name}",
+            get(security::one).put(security::replace).patch(security::change).delete(security::delete),
+        )
         .route("/jobs", get(jobs::list))
         .route("/jobs/{id}", get(jobs::one))
         .route("/jobs/{id}/pause", post(jobs::pause))
@@ -148,6 +157,10 @@ pub fn router(state: AppState, admin: AdminKey) -> Router {
         .route("/api/v1/import", post(configuration::import))
         .route("/api/v1/export", get(configuration::export))
         .nest("/api/v1/projects/{project}", project)
+        // Beside the nest, so that the handler sees the whole address as it was sent.
+        .route("/api/v1/projects/{project}/connections/{name}/raw", any(raw::raw))
+        .route("/api/v1/projects/{project}/connections/{name}/raw/", any(raw::raw))
+        .route("/api/v1/projects/{project}/connections/{name}/raw/{*rest}", any(raw::raw))
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(admin, require_key))
@@ -157,6 +170,9 @@ pub fn router(state: AppState, admin: AdminKey) -> Router {
 
 /// No answer of the API is to be kept by a cache or guessed at by a browser.
 async fn with_safe_headers(mut response: Response) -> Response {
+    if response.extensions().get::<raw::RemoteAnswer>().is_some() {
+        return response;
+    }
     let headers = response.headers_mut();
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));

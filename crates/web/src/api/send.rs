@@ -9,7 +9,7 @@ use postrider_core::connection::{Connection, DataFormat, Target};
 use postrider_core::id::Cid;
 use postrider_core::message::{HeaderList, Message, Method, RequestHead};
 use postrider_core::outcome::{Outcome, OutcomeState};
-use postrider_engine::SendOptions;
+use postrider_engine::{Refusal, SendOptions};
 use serde_json::value::RawValue;
 
 use super::shapes::outcome_text;
@@ -84,32 +84,27 @@ async fn take(
         // Z12: a request that only reads is made anew each time; nothing is stored that a repeat could answer from.
         idempotency = None;
     }
-    if how == How::Send && idempotency.is_some() && !connection.spec.policy.queue.use_queue {
-        return Err(Problem::field(
-            "Idempotency-Key",
-            "a direct call is not stored, so a repeat of it cannot be recognised",
-            "connections with `use_queue`, and /publish on any connection",
-        ));
-    }
     let options = SendOptions { cid, idempotency };
     let outcome = match how {
         How::Send => state.engine.send(project, &named, message, options).await,
         How::Publish => state.engine.publish(project, &named, message, options).await,
     };
-    outcome.map(|outcome| outcome_response(&outcome)).map_err(|refusal| {
-        let problem = Problem::from(refusal);
-        // Z30, D07: a result that could not be stored has all its flags false.
-        if !problem.status().is_server_error() {
-            return problem;
-        }
-        let error = problem.detail().to_owned();
-        ["is_ok", "is_in_queue", "is_in_dlq"]
-            .into_iter()
-            .fold(problem, |problem, flag| problem.with_member(flag, false.into()))
-            .with_member("msg_id", serde_json::Value::Null)
-            .with_member("error", error.into())
-            .with_member("response", serde_json::Value::Null)
-    })
+    outcome.map(|outcome| outcome_response(&outcome)).map_err(not_taken)
+}
+
+/// Z30, D07: a result that could not be stored has all its flags false.
+pub(super) fn not_taken(refusal: Refusal) -> Problem {
+    let problem = Problem::from(refusal);
+    if !problem.status().is_server_error() {
+        return problem;
+    }
+    let error = problem.detail().to_owned();
+    ["is_ok", "is_in_queue", "is_in_dlq"]
+        .into_iter()
+        .fold(problem, |problem, flag| problem.with_member(flag, false.into()))
+        .with_member("msg_id", serde_json::Value::Null)
+        .with_member("error", error.into())
+        .with_member("response", serde_json::Value::Null)
 }
 
 /// D13: 200 with the result whatever the remote did, 202 when it is in the queue; 503 when it could not be stored.
@@ -119,6 +114,10 @@ fn outcome_response(outcome: &Outcome) -> Response {
         OutcomeState::NotDelivered if outcome.msg_id.is_none() => StatusCode::SERVICE_UNAVAILABLE,
         OutcomeState::IsOk | OutcomeState::IsInDlq | OutcomeState::NotDelivered => StatusCode::OK,
     };
+    result_response(status, outcome)
+}
+
+pub(super) fn result_response(status: StatusCode, outcome: &Outcome) -> Response {
     (status, [(CONTENT_TYPE, HeaderValue::from_static("application/json"))], outcome_text(outcome)).into_response()
 }
 
@@ -326,7 +325,8 @@ mod tests {
     fn d13_the_status_follows_the_result() {
         let cid = Cid::from_stored("c");
         let id = postrider_core::id::DeliveryId::from_u128(1);
-        let outcome = |state, msg_id| Outcome { state, msg_id, cid: cid.clone(), error: None, response: None };
+        let outcome =
+            |state, msg_id| Outcome { state, msg_id, cid: cid.clone(), error: None, failure: None, response: None };
         for (state, msg_id, status) in [
             (OutcomeState::IsOk, Some(id), 200),
             (OutcomeState::IsInQueue, Some(id), 202),

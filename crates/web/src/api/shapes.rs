@@ -4,18 +4,15 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use postrider_core::Answer;
 use postrider_core::attempt::Attempt;
 use postrider_core::connection::Connection;
 use postrider_core::delivery::{Delivery, Status};
-use postrider_core::message::HeaderList;
+use postrider_core::message::{HeaderList, is_secret_header};
 use postrider_core::outcome::{Outcome, OutcomeState};
+use postrider_core::{Answer, MASK};
 use serde_json::{Map, Value, json};
 
 use crate::read::compact;
-
-/// Headers whose values are secrets: shown as `***`.
-const MASKED: [&str; 5] = ["authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key"];
 
 pub fn delivery_json(delivery: &Delivery, connection: Option<&str>) -> Value {
     let progress = &delivery.progress;
@@ -164,9 +161,7 @@ fn headers_in_full(headers: &HeaderList) -> Value {
 
 /// The same for what is kept: secrets are masked.
 pub fn headers_json(headers: &HeaderList) -> Value {
-    headers_object(headers, |name, value| {
-        if MASKED.iter().any(|masked| masked.eq_ignore_ascii_case(name)) { "***".into() } else { value.into() }
-    })
+    headers_object(headers, |name, value| if is_secret_header(name) { MASK.into() } else { value.into() })
 }
 
 fn headers_object(headers: &HeaderList, shown: impl Fn(&str, &str) -> Value) -> Value {
@@ -201,6 +196,7 @@ mod tests {
             msg_id: Some(DeliveryId::from_u128(7)),
             cid: Cid::from_stored("c"),
             error: Some("status 500".into()),
+            failure: None,
             response: Some(answer),
         };
         serde_json::from_str(&outcome_text(&outcome)).unwrap()

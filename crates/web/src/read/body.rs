@@ -82,18 +82,32 @@ impl Paced {
     }
 }
 
-/// Reads the whole body. 413 before anything is read when `Content-Length` tells, 408 when it comes too slowly, 400 when it breaks off.
+/// Reads the whole body of a request that is JSON around its content. 413 before anything is read when `Content-Length` tells, 408 when it comes too slowly, 400 when it breaks off.
 pub async fn collect(headers: &HeaderMap, body: Body, bounds: &BodyBounds) -> Result<Bytes, Problem> {
-    let bytes_max = bounds.request_bytes_max();
+    collect_at_most(headers, body, bounds, bounds.request_bytes_max(), Problem::request_too_large).await
+}
+
+/// The same for a body that is the content itself: at most `body_bytes_max`.
+pub async fn collect_content(headers: &HeaderMap, body: Body, bounds: &BodyBounds) -> Result<Bytes, Problem> {
+    collect_at_most(headers, body, bounds, bounds.body_bytes_max, Problem::too_large).await
+}
+
+async fn collect_at_most(
+    headers: &HeaderMap,
+    body: Body,
+    bounds: &BodyBounds,
+    bytes_max: u64,
+    too_large: fn(u64) -> Problem,
+) -> Result<Bytes, Problem> {
     let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if announced.is_some_and(|announced| announced > bytes_max) {
-        return Err(Problem::request_too_large(bytes_max));
+        return Err(too_large(bytes_max));
     }
     let mut collected = BytesMut::new();
     let mut body = Paced::new(body, bounds);
     while let Some(data) = body.next().await? {
         if (collected.len() + data.len()) as u64 > bytes_max {
-            return Err(Problem::request_too_large(bytes_max));
+            return Err(too_large(bytes_max));
         }
         collected.extend_from_slice(&data);
     }

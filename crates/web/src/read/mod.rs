@@ -9,9 +9,9 @@ mod lines;
 mod query;
 mod segments;
 
-pub use body::{BodyBounds, collect};
+pub use body::{BodyBounds, collect, collect_content};
 pub use compact::compact;
 pub use fields::{Fields, Given, essence, object_pairs};
 pub use lines::Lines;
 pub use query::{KINDS, Query};
-pub use segments::{Segments, delivery_id};
+pub use segments::{Segments, decoded, delivery_id};

@@ -35,6 +35,18 @@ impl Segments {
     }
 }
 
+/// One segment of a path as it was sent.
+pub fn decoded(name: &str, segment: &str) -> Result<String, Problem> {
+    let text = percent_encoding::percent_decode_str(segment).decode_utf8().ok();
+    match text.filter(|text| !text.contains(['/', '\0'])) {
+        Some(text) => Ok(text.into_owned()),
+        None => {
+            let message = format!("the `{name}` in the path is no UTF-8, or has a `/` or a NUL in it");
+            Err(Problem::bad_request(name, message, "percent-encoded UTF-8 without `/` and NUL"))
+        }
+    }
+}
+
 /// What is not shaped like an id names no delivery: 404, as for any other that is not there.
 pub fn delivery_id(text: &str) -> Result<DeliveryId, Problem> {
     text.parse().map_err(|_| Problem::not_found("delivery", text))

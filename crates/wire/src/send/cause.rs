@@ -8,52 +8,34 @@ use std::io;
 use postrider_core::{NoAnswerKind, Reply, Wait};
 
 use super::connect::ConnectError;
-use super::route::Host;
+use crate::egress::{Host, NotOpened, Stage};
 
 /// A cause longer than this is cut.
 const CAUSE_CHARS_MAX: usize = 300;
 
-/// How far an attempt had come when its time ran out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
-    Slot,
-    Resolve,
-    Connect,
-    Tls,
-    Answer,
-}
-
 pub(super) fn timed_out(host: &Host, timeout: Wait, stage: Stage, pool_size: u32) -> Reply {
-    let host = &host.shown;
+    let host = host.shown();
     let detail = match stage {
         Stage::Slot => {
             format!("no answer from {host} within {timeout}: all {pool_size} of the connection's sockets were busy")
+        }
+        Stage::Token => {
+            format!("nothing was sent to {host} within {timeout}: the token for it was still being fetched")
         }
         Stage::Resolve => format!("no answer from {host} within {timeout}: its name was still being resolved"),
         Stage::Connect => format!("no answer from {host} within {timeout}: the connection was not accepted"),
         Stage::Tls => format!("no answer from {host} within {timeout}: the TLS handshake was not finished"),
         Stage::Answer => format!("no answer from {host} within {timeout}"),
     };
-    Reply::unanswered(NoAnswerKind::Timeout, detail)
+    // D32: without a token nothing was asked of the remote system itself.
+    let kind = if stage == Stage::Token { NoAnswerKind::Unreachable } else { NoAnswerKind::Timeout };
+    Reply::unanswered(kind, detail)
 }
 
-pub(super) fn not_connected(host: &Host, error: &ConnectError) -> Reply {
-    let shown = &host.shown;
+pub(crate) fn not_connected(host: &Host, error: &ConnectError) -> Reply {
+    let shown = host.shown();
     match error {
-        ConnectError::Resolve(error) => {
-            let kind = if is_our_shortage(error) { NoAnswerKind::Internal } else { NoAnswerKind::Unreachable };
-            Reply::unanswered(kind, format!("{} cannot be resolved: {}", host.name, cause_of(error)))
-        }
-        ConnectError::NoAddress => {
-            Reply::unanswered(NoAnswerKind::Unreachable, format!("{} cannot be resolved: it has no address", host.name))
-        }
-        ConnectError::Refused(refused) => {
-            Reply::unanswered(NoAnswerKind::NotAllowed, format!("{shown} may not be reached: {refused}"))
-        }
-        ConnectError::Tcp(error) => {
-            let kind = if is_our_shortage(error) { NoAnswerKind::Internal } else { NoAnswerKind::Unreachable };
-            Reply::unanswered(kind, format!("cannot connect to {shown}: {}", cause_of(error)))
-        }
+        ConnectError::NotOpened(error) => not_opened(host, error),
         ConnectError::TlsSettings(error) => Reply::unanswered(NoAnswerKind::Unsendable, error.to_string()),
         ConnectError::Tls(error) => {
             Reply::unanswered(NoAnswerKind::Unreachable, format!("TLS with {shown} failed: {}", cause_of(error)))
@@ -62,9 +44,30 @@ pub(super) fn not_connected(host: &Host, error: &ConnectError) -> Reply {
     }
 }
 
+fn not_opened(host: &Host, error: &NotOpened) -> Reply {
+    let (shown, name) = (host.shown(), host.name());
+    let blamed = |error: &io::Error| {
+        if is_our_shortage(error) { NoAnswerKind::Internal } else { NoAnswerKind::Unreachable }
+    };
+    match error {
+        NotOpened::Resolve(error) => {
+            Reply::unanswered(blamed(error), format!("{name} cannot be resolved: {}", cause_of(error)))
+        }
+        NotOpened::NoAddress => {
+            Reply::unanswered(NoAnswerKind::Unreachable, format!("{name} cannot be resolved: it has no address"))
+        }
+        NotOpened::Refused(refused) => {
+            Reply::unanswered(NoAnswerKind::NotAllowed, format!("{shown} may not be reached: {refused}"))
+        }
+        NotOpened::Connect(error) => {
+            Reply::unanswered(blamed(error), format!("cannot connect to {shown}: {}", cause_of(error)))
+        }
+    }
+}
+
 /// The exchange broke before a status line. `sent`: bytes of the request had gone out, so whether the remote acted on it is unknown.
-pub(super) fn broken_off(host: &Host, error: &hyper::Error, sent: bool) -> Reply {
-    let shown = &host.shown;
+pub(crate) fn broken_off(host: &Host, error: &hyper::Error, sent: bool) -> Reply {
+    let shown = host.shown();
     let io_error = io_cause(error);
     let closed = error.is_incomplete_message() || error.is_canceled() || error.is_closed();
     let reset = io_error.is_some_and(|io| {

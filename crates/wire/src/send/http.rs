@@ -11,20 +11,19 @@ use std::time::Duration;
 use async_trait::async_trait;
 use http::Response;
 use hyper::body::Incoming;
-use ipnet::IpNet;
 use postrider_core::connection::Connection;
 use postrider_core::id::ConnectionId;
 use postrider_core::{NoAnswerKind, Reply};
 use tokio::time::Sleep;
 
 use super::answer::answer;
-use super::cause::{self, Stage};
-use super::connect::{Connector, Progress};
+use super::cause;
+use super::connect::Connector;
 use super::link::{Broken, Link, OutgoingRequest};
 use super::route::{Route, RouteError};
 use super::{Outgoing, Sender, request};
-use crate::guard::Guard;
-use crate::resolve::{Resolver, SystemResolver};
+use crate::auth::Authorization;
+use crate::egress::{Egress, Progress, Stage};
 
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
@@ -32,39 +31,28 @@ pub struct HttpOptions {
     pub response_bytes_max: usize,
     /// A socket idle for this long is closed. Below the 5 s after which widespread servers close theirs.
     pub pool_idle_timeout: Duration,
-    pub guard: Guard,
 }
 
 impl Default for HttpOptions {
     fn default() -> Self {
-        HttpOptions { response_bytes_max: 1 << 20, pool_idle_timeout: Duration::from_secs(4), guard: Guard::default() }
-    }
-}
-
-impl HttpOptions {
-    /// The defaults, with addresses opened that are closed otherwise (`POSTRIDER_ALLOW_PRIVATE`, D33).
-    pub fn opening(opened: &[IpNet]) -> Self {
-        HttpOptions { guard: Guard::for_connections(opened), ..HttpOptions::default() }
+        HttpOptions { response_bytes_max: 1 << 20, pool_idle_timeout: Duration::from_secs(4) }
     }
 }
 
 pub struct HttpSender {
     response_bytes_max: usize,
     pool_idle_timeout: Duration,
-    connector: Connector,
+    connector: Arc<Connector>,
     routes: RwLock<HashMap<ConnectionId, Arc<Route>>>,
 }
 
 impl HttpSender {
-    pub fn new(options: HttpOptions) -> Self {
-        HttpSender::with_resolver(options, Arc::new(SystemResolver))
-    }
-
-    pub fn with_resolver(options: HttpOptions, resolver: Arc<dyn Resolver>) -> Self {
+    /// `egress` is the way out that this sender shares with all else that goes out.
+    pub fn new(options: HttpOptions, egress: Arc<Egress>) -> Self {
         HttpSender {
             response_bytes_max: options.response_bytes_max,
             pool_idle_timeout: options.pool_idle_timeout,
-            connector: Connector::new(resolver, options.guard),
+            connector: Arc::new(Connector::new(egress)),
             routes: RwLock::default(),
         }
     }
@@ -93,10 +81,30 @@ impl HttpSender {
         }
     }
 
+    /// The header that proves who we are, within the attempt's own time. A token that cannot be had is a failed attempt (D32).
+    async fn authorization(
+        &self,
+        route: &Route,
+        outgoing: &Outgoing,
+        deadline: Pin<&mut Sleep>,
+    ) -> Result<Option<Authorization>, Reply> {
+        let Some(credentials) = &outgoing.credentials else { return Ok(None) };
+        if let Some(ready) = credentials.ready() {
+            return Ok(Some(ready));
+        }
+        tokio::select! {
+            biased;
+            fetched = credentials.fetched(&self.connector) => fetched.map(Some).map_err(Reply::Unanswered),
+            () = deadline => Err(timed_out(route, outgoing, Stage::Token)),
+        }
+    }
+
     async fn attempt(&self, outgoing: &Outgoing, mut deadline: Pin<&mut Sleep>) -> Result<Reply, Reply> {
         let unsendable = |detail: String| Reply::unanswered(NoAnswerKind::Unsendable, detail);
         let route = self.route(&outgoing.connection).map_err(|error| unsendable(error.to_string()))?;
-        let request = request::build(&route, outgoing).map_err(|error| unsendable(error.to_string()))?;
+        let authorization = self.authorization(&route, outgoing, deadline.as_mut()).await?;
+        let request = request::build(&route, outgoing, authorization.as_ref());
+        let request = request.map_err(|error| unsendable(error.to_string()))?;
         // Dropped after the link went back to the pool, so sockets never outnumber slots.
         let _slot = match route.slots.try_acquire() {
             Ok(slot) => slot,
@@ -108,9 +116,12 @@ impl HttpSender {
                 () = deadline.as_mut() => return Err(timed_out(&route, outgoing, Stage::Slot)),
             },
         };
-        let exchange = Exchange { sender: self, route: &route, outgoing };
+        let exchange = Exchange { sender: self, route: &route, outgoing, authorization: authorization.as_ref() };
         let (mut link, response) = exchange.ask(request, deadline.as_mut()).await?;
         let (head, body) = response.into_parts();
+        if let (Some(credentials), Some(used)) = (&outgoing.credentials, &authorization) {
+            credentials.answered(used, head.status);
+        }
         let body = link.read_body(body, self.response_bytes_max, deadline).await;
         if !body.incomplete && link.is_usable().await {
             route.pool.put(link);
@@ -140,6 +151,7 @@ struct Exchange<'a> {
     sender: &'a HttpSender,
     route: &'a Route,
     outgoing: &'a Outgoing,
+    authorization: Option<&'a Authorization>,
 }
 
 impl Exchange<'_> {
@@ -157,7 +169,7 @@ impl Exchange<'_> {
             Err(Broken::Failed { sent: false, .. }) => {
                 // The peer had closed the idle socket. The request went down with it, so it is built again.
                 drop(link);
-                let again = request::build(self.route, self.outgoing)
+                let again = request::build(self.route, self.outgoing, self.authorization)
                     .map_err(|error| Reply::unanswered(NoAnswerKind::Unsendable, error.to_string()))?;
                 self.ask_afresh(again, deadline).await
             }
@@ -182,10 +194,10 @@ impl Exchange<'_> {
         let progress = Progress::new();
         let opened = tokio::select! {
             biased;
-            opened = self.sender.connector.open(self.route, &progress) => opened,
+            opened = self.sender.connector.open(&self.route.origin, &progress) => opened,
             () = deadline => return Err(timed_out(self.route, self.outgoing, progress.stage())),
         };
-        opened.map_err(|error| cause::not_connected(&self.route.host, &error))
+        opened.map_err(|error| cause::not_connected(&self.route.origin.host, &error))
     }
 
     /// An open socket that is not known to be closed.
@@ -201,11 +213,11 @@ impl Exchange<'_> {
     fn told(&self, broken: Broken) -> Reply {
         match broken {
             Broken::Deadline => timed_out(self.route, self.outgoing, Stage::Answer),
-            Broken::Failed { error, sent } => cause::broken_off(&self.route.host, &error, sent),
+            Broken::Failed { error, sent } => cause::broken_off(&self.route.origin.host, &error, sent),
         }
     }
 }
 
 fn timed_out(route: &Route, outgoing: &Outgoing, stage: Stage) -> Reply {
-    cause::timed_out(&route.host, outgoing.timeout, stage, route.rest().pool_size)
+    cause::timed_out(&route.origin.host, outgoing.timeout, stage, route.rest().pool_size)
 }

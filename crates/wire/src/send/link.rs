@@ -25,15 +25,15 @@ use super::metered::{Meter, Metered};
 /// The longest head of one response. hyper takes at most 100 header fields.
 const RESPONSE_HEAD_BYTES_MAX: usize = 64 * 1024;
 
-pub(super) type OutgoingRequest = Request<Full<Bytes>>;
+pub(crate) type OutgoingRequest = Request<Full<Bytes>>;
 
 /// Plain or encrypted; HTTP goes over both alike.
-pub(super) enum Stream {
+pub(crate) enum Stream {
     Plain(Metered),
     Tls(Box<TlsStream<Metered>>),
 }
 
-pub(super) struct Link {
+pub(crate) struct Link {
     sender: SendRequest<Full<Bytes>>,
     /// `None` once it has ended, which it does when the socket is closed by either side.
     connection: Option<Connection<TokioIo<Stream>, Full<Bytes>>>,
@@ -41,7 +41,7 @@ pub(super) struct Link {
 }
 
 /// How an exchange ended without a status line.
-pub(super) enum Broken {
+pub(crate) enum Broken {
     Deadline,
     /// `sent` tells whether any byte of the request may have reached the peer.
     Failed {
@@ -51,13 +51,13 @@ pub(super) enum Broken {
 }
 
 /// A response's body as far as it was read.
-pub(super) struct ReadBody {
-    pub(super) bytes: Bytes,
-    pub(super) incomplete: bool,
+pub(crate) struct ReadBody {
+    pub(crate) bytes: Bytes,
+    pub(crate) incomplete: bool,
 }
 
 impl Link {
-    pub(super) async fn open(stream: Stream, meter: Arc<Meter>) -> Result<Link, hyper::Error> {
+    pub(crate) async fn open(stream: Stream, meter: Arc<Meter>) -> Result<Link, hyper::Error> {
         // A response that came is better read leniently than lost: it would be sent again.
         let (sender, connection) = Builder::new()
             .max_buf_size(RESPONSE_HEAD_BYTES_MAX)
@@ -80,7 +80,7 @@ impl Link {
     }
 
     /// Whether a further request may go over this link, as far as is known without waiting.
-    pub(super) async fn is_usable(&mut self) -> bool {
+    pub(crate) async fn is_usable(&mut self) -> bool {
         poll_fn(|cx| {
             self.drive(cx);
             let ready = matches!(self.sender.poll_ready(cx), Poll::Ready(Ok(())));
@@ -90,7 +90,7 @@ impl Link {
     }
 
     /// Sends a request and waits for the status line, until `deadline`.
-    pub(super) async fn ask(
+    pub(crate) async fn ask(
         &mut self,
         request: OutgoingRequest,
         reused: bool,
@@ -116,7 +116,7 @@ impl Link {
 
     /// Reads a body to its end, to `bytes_max` bytes, or until `deadline`, whichever comes first. The status line has decided already, so
     /// nothing here is an error (R16).
-    pub(super) async fn read_body(
+    pub(crate) async fn read_body(
         &mut self,
         mut body: Incoming,
         bytes_max: usize,

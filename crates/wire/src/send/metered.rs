@@ -20,7 +20,7 @@ pub(super) const HEAD_BYTES_MAX: usize = 256 * 1024;
 
 /// The counts of one socket. Only the task that has the socket touches them, so no order between them is needed.
 #[derive(Debug, Default)]
-pub(super) struct Meter {
+pub(crate) struct Meter {
     written_bytes: AtomicU64,
     head_bytes_left: AtomicUsize,
     look_first: AtomicBool,
@@ -67,7 +67,7 @@ impl Meter {
 }
 
 #[derive(Debug)]
-pub(super) struct Metered {
+pub(crate) struct Metered {
     tcp: TcpStream,
     meter: Arc<Meter>,
 }

@@ -1,11 +1,12 @@
 //! Sending: one trait, one file per kind of connection.
 
 mod answer;
-mod cause;
-mod connect;
+pub(crate) mod cause;
+pub(crate) mod connect;
 pub mod http;
-mod link;
+pub(crate) mod link;
 mod metered;
+pub(crate) mod origin;
 mod pool;
 mod request;
 mod route;
@@ -19,6 +20,11 @@ use postrider_core::id::{Cid, ConnectionId, DeliveryId};
 use postrider_core::message::RequestHead;
 use postrider_core::{Reply, Wait};
 
+use crate::auth::Credentials;
+
+pub(crate) const OUR_USER_AGENT: ::http::HeaderValue =
+    ::http::HeaderValue::from_static(concat!("postrider/", env!("CARGO_PKG_VERSION")));
+
 /// One attempt, ready to be sent.
 #[derive(Clone, Debug)]
 pub struct Outgoing {
@@ -29,6 +35,8 @@ pub struct Outgoing {
     pub attempt: u32,
     pub head: Arc<RequestHead>,
     pub body: Bytes,
+    /// What the connection's security definition says; computed into headers here and recorded nowhere (D32).
+    pub credentials: Option<Arc<Credentials>>,
     /// From connect to the status line; the body is read until the same deadline (D24).
     pub timeout: Wait,
 }

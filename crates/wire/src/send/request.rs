@@ -11,16 +11,16 @@ use http::{Method, Request, Uri};
 use http_body_util::Full;
 use postrider_core::path_template::FillError;
 
-use super::Outgoing;
 use super::link::OutgoingRequest;
 use super::route::Route;
+use super::{OUR_USER_AGENT, Outgoing};
+use crate::auth::Authorization;
 
 const CID: HeaderName = HeaderName::from_static("x-postrider-cid");
 const MSG_ID: HeaderName = HeaderName::from_static("x-postrider-msg-id");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
-const OUR_USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("postrider/", env!("CARGO_PKG_VERSION")));
 
 /// Why a request cannot be built for its connection; nothing was sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,13 +36,21 @@ pub(super) enum Unsendable {
 }
 
 /// Builds the same request for the same arguments, so that an attempt whose socket was dead can be built again.
-pub(super) fn build(route: &Route, outgoing: &Outgoing) -> Result<OutgoingRequest, Unsendable> {
+pub(super) fn build(
+    route: &Route,
+    outgoing: &Outgoing,
+    authorization: Option<&Authorization>,
+) -> Result<OutgoingRequest, Unsendable> {
     let head = &outgoing.head;
     let method = method(head.method.as_str())?;
     let target = route.rest().url_path.fill(&head.params, &head.path)?;
     let mut request = Request::new(Full::new(outgoing.body.clone()));
     *request.uri_mut() = Uri::try_from(target).map_err(|_| Unsendable::Address)?;
     *request.headers_mut() = headers(route, outgoing)?;
+    if let Some(Authorization { name, value, .. }) = authorization {
+        // What the definition says holds, whatever the caller sent along under that name.
+        request.headers_mut().insert(name.clone(), value.clone());
+    }
     *request.method_mut() = method;
     Ok(request)
 }
@@ -58,7 +66,7 @@ fn method(text: &str) -> Result<Method, Unsendable> {
 fn headers(route: &Route, outgoing: &Outgoing) -> Result<HeaderMap, Unsendable> {
     let given = &outgoing.head.headers;
     let mut map = HeaderMap::with_capacity(given.len() + 8);
-    map.insert(HOST, route.host_header.clone());
+    map.insert(HOST, route.origin.host_header.clone());
     let named_as_hop = given.get("connection").map(|_| hop_names(outgoing));
     for (name, value) in given.iter() {
         let unsendable = || Unsendable::Header(name.to_owned());

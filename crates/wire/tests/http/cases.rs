@@ -11,7 +11,7 @@ use postrider_core::id::{Cid, ConnectionId, DeliveryId, ProjectId};
 use postrider_core::message::RequestHead;
 use postrider_core::{Answer, NoAnswer, NoAnswerKind, Reply, Timestamp, Wait};
 use postrider_wire::resolve::Resolver;
-use postrider_wire::{HttpOptions, HttpSender, Outgoing, Sender};
+use postrider_wire::{Egress, HttpOptions, HttpSender, Outgoing, Sender};
 use serde_json::{Map, Value, json};
 
 /// Long enough never to run out in a test that passes.
@@ -49,6 +49,7 @@ pub fn outgoing(connection: &Arc<Connection>) -> Outgoing {
         attempt: 1,
         head: Arc::new(RequestHead::default()),
         body: Bytes::from_static(b"{\"claim\":1}"),
+        credentials: None,
         timeout: AMPLE,
     }
 }
@@ -62,7 +63,16 @@ pub fn head(value: Value) -> Arc<RequestHead> {
 }
 
 pub fn sender() -> HttpSender {
-    HttpSender::new(HttpOptions::default())
+    sender_of(HttpOptions::default())
+}
+
+pub fn sender_of(options: HttpOptions) -> HttpSender {
+    HttpSender::new(options, Arc::new(Egress::new(&[])))
+}
+
+/// A sender whose names resolve as the test says.
+pub fn sender_with(resolver: impl Resolver + 'static) -> HttpSender {
+    HttpSender::new(HttpOptions::default(), Arc::new(Egress::with_resolver(&[], Arc::new(resolver))))
 }
 
 /// One attempt of a new sender.

@@ -2,12 +2,12 @@
 
 use postrider_core::NoAnswerKind::{Timeout, Unreachable};
 use postrider_core::Reply;
-use postrider_wire::{HttpOptions, HttpSender, Sender};
+use postrider_wire::{HttpOptions, Sender};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::cases::{
     AMPLE, Failing, Fixed, Hanging, SHORT, answered, connection, connection_with, head, outgoing, send_once, sender,
-    unanswered, within,
+    sender_of, sender_with, unanswered, within,
 };
 use crate::raw_peer::{Peer, full_backlog, refusing_port};
 
@@ -22,21 +22,21 @@ async fn z01_a_refused_connection_is_unreachable() {
 
 #[tokio::test]
 async fn z01_a_name_that_does_not_resolve_is_unreachable() {
-    let sender = HttpSender::with_resolver(HttpOptions::default(), std::sync::Arc::new(Failing));
+    let sender = sender_with(Failing);
     let detail = unanswered(sender.send(outgoing(&connection("http://claims.example.org"))).await, Unreachable);
     assert_eq!(detail, "claims.example.org cannot be resolved: Name or service not known");
 }
 
 #[tokio::test]
 async fn z01_a_name_without_addresses_is_unreachable() {
-    let sender = HttpSender::with_resolver(HttpOptions::default(), std::sync::Arc::new(Fixed(vec![])));
+    let sender = sender_with(Fixed(vec![]));
     let detail = unanswered(sender.send(outgoing(&connection("http://claims.example.org"))).await, Unreachable);
     assert!(detail.contains("no address"), "{detail}");
 }
 
 #[tokio::test]
 async fn r05_the_timeout_covers_resolving_the_name() {
-    let sender = HttpSender::with_resolver(HttpOptions::default(), std::sync::Arc::new(Hanging));
+    let sender = sender_with(Hanging);
     let detail = unanswered(sender.send(within(&connection("http://claims.example.org"), SHORT)).await, Timeout);
     assert!(detail.contains("claims.example.org:80") && detail.contains("resolved"), "{detail}");
 }
@@ -60,7 +60,7 @@ async fn z01_a_second_address_is_tried_when_the_first_refuses() {
     let peer = Peer::answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await;
     // Nothing listens on the second loopback address.
     let addresses = vec!["127.0.0.2".parse().unwrap(), "127.0.0.1".parse().unwrap()];
-    let sender = HttpSender::with_resolver(HttpOptions::default(), std::sync::Arc::new(Fixed(addresses)));
+    let sender = sender_with(Fixed(addresses));
     let host = format!("http://claims.example.org:{}", peer.address.port());
     assert_eq!(answered(sender.send(outgoing(&connection(&host))).await).status, 200);
 }
@@ -233,7 +233,7 @@ async fn d07_a_body_of_exactly_the_limit_is_whole() {
     for (length, whole) in [(9, true), (10, true), (11, false)] {
         let body = "x".repeat(length);
         let peer = Peer::answering(format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}")).await;
-        let sender = HttpSender::new(HttpOptions { response_bytes_max: 10, ..HttpOptions::default() });
+        let sender = sender_of(HttpOptions { response_bytes_max: 10, ..HttpOptions::default() });
         let answer = answered(sender.send(outgoing(&connection(&peer.url()))).await);
         assert_eq!((answer.body.len(), !answer.incomplete), (length.min(10), whole));
     }

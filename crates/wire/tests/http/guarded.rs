@@ -1,17 +1,17 @@
 //! The guard at connect time: on literals, and on what a name resolves to.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use postrider_core::NoAnswerKind::NotAllowed;
-use postrider_wire::{HttpOptions, HttpSender, Sender};
+use postrider_wire::guard::Policy;
+use postrider_wire::{Egress, HttpSender, Sender};
 
-use crate::cases::{AMPLE, Fixed, answered, connection, outgoing, send_once, unanswered};
+use crate::cases::{AMPLE, Fixed, answered, connection, outgoing, send_once, sender_with, unanswered};
 use crate::raw_peer::Peer;
 
 fn resolving_to(addresses: &[&str]) -> HttpSender {
     let addresses: Vec<IpAddr> = addresses.iter().map(|text| text.parse().unwrap()).collect();
-    HttpSender::with_resolver(HttpOptions::default(), Arc::new(Fixed(addresses)))
+    sender_with(Fixed(addresses))
 }
 
 #[tokio::test]
@@ -46,8 +46,8 @@ async fn r14_a_mixed_answer_is_refused_whole() {
 #[test]
 fn d33_a_metadata_address_named_alone_is_open() {
     let allows = |opened: &str| {
-        let options = HttpOptions::opening(&[opened.parse().unwrap()]);
-        options.guard.check("169.254.169.254".parse().unwrap()).is_ok()
+        let egress = Egress::new(&[opened.parse().unwrap()]);
+        egress.guard().check(Policy::Connections, false, "169.254.169.254".parse().unwrap()).is_ok()
     };
     assert!(allows("169.254.169.254/32"));
     assert!(!allows("169.254.169.0/24"));

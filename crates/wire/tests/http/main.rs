@@ -1,6 +1,7 @@
 //! The REST sender against real sockets on loopback: a peer that does exactly what a test tells it, good or bad.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so at once")]
 
+mod auth;
 mod cases;
 mod faults;
 mod guarded;

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use postrider_core::NoAnswerKind::{Timeout, Unreachable};
 use postrider_core::connection::Connection;
-use postrider_wire::{HttpOptions, HttpSender, Sender};
+use postrider_wire::{HttpOptions, Sender};
 use serde_json::json;
 use tokio::sync::{Notify, mpsc};
 
-use crate::cases::{SHORT, answered, connection, connection_with, outgoing, sender, unanswered, within};
+use crate::cases::{SHORT, answered, connection, connection_with, outgoing, sender, sender_of, unanswered, within};
 use crate::raw_peer::Peer;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -146,7 +146,7 @@ async fn bytes_after_an_answer_are_not_the_next_answer() {
 #[tokio::test]
 async fn a_socket_with_an_unread_body_is_not_used_again() {
     let peer = Peer::answering("HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n01234567890123456789").await;
-    let sender = HttpSender::new(HttpOptions { response_bytes_max: 10, ..HttpOptions::default() });
+    let sender = sender_of(HttpOptions { response_bytes_max: 10, ..HttpOptions::default() });
     let connection = connection(&peer.url());
     for _ in 0..2 {
         assert!(answered(sender.send(outgoing(&connection)).await).incomplete);
@@ -233,7 +233,7 @@ async fn reporting_ends() -> (Peer, mpsc::UnboundedReceiver<usize>) {
 async fn an_idle_socket_is_closed_after_the_idle_timeout() {
     let (peer, mut has_ended) = reporting_ends().await;
     let idle = Duration::from_millis(50);
-    let sender = HttpSender::new(HttpOptions { pool_idle_timeout: idle, ..HttpOptions::default() });
+    let sender = sender_of(HttpOptions { pool_idle_timeout: idle, ..HttpOptions::default() });
     answered(sender.send(outgoing(&connection(&peer.url()))).await);
     assert_eq!(has_ended.recv().await, Some(0));
 }

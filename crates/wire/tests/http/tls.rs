@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use postrider_core::NoAnswerKind::{Unreachable, Unsendable};
 use postrider_core::Reply;
-use postrider_wire::{HttpOptions, HttpSender, Sender};
+use postrider_wire::{HttpSender, Sender};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::ServerConfig;
 use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_rustls::TlsAcceptor;
 
-use crate::cases::{Fixed, answered, connection_with, outgoing, unanswered};
+use crate::cases::{Fixed, answered, connection_with, outgoing, sender_with, unanswered};
 use crate::raw_peer::read_request;
 
 /// The name that certificates here are made out to; it resolves to loopback.
@@ -104,7 +104,7 @@ async fn serve_telling(
 }
 
 fn loopback_sender() -> HttpSender {
-    HttpSender::with_resolver(HttpOptions::default(), Arc::new(Fixed(vec!["127.0.0.1".parse().unwrap()])))
+    sender_with(Fixed(vec!["127.0.0.1".parse().unwrap()]))
 }
 
 async fn send(address: SocketAddr, keys: Value) -> Reply {
@@ -194,4 +194,110 @@ async fn an_authority_file_that_cannot_be_read_is_unsendable_until_it_can() {
     assert!(detail.contains("tls_ca_path") && detail.contains(authority.path()), "{detail}");
     std::fs::write(&authority.file, pem).unwrap();
     assert_eq!(answered(sender.send(outgoing(&connection)).await).status, 200);
+}
+
+/// A server that asks for a client certificate of `clients`, and answers with the name in it.
+async fn serve_demanding(authority: &Authority, clients: &Authority) -> SocketAddr {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(clients.issuer.der().clone()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let verifier =
+        rustls::server::WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build().unwrap();
+    let key = KeyPair::generate().unwrap();
+    let certificate = params(NAME).signed_by(&key, &authority.issuer).unwrap();
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_client_cert_verifier(verifier)
+        .with_single_cert(vec![certificate.der().clone()], key)
+        .unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((tcp, _)) = listener.accept().await {
+            let Ok(mut tls) = acceptor.accept(tcp).await else { continue };
+            let shown = tls.get_ref().1.peer_certificates().unwrap()[0].to_vec();
+            if read_request(&mut tls).await.is_some() {
+                let name = if shown.windows(8).any(|part| part == b"client-2") { "client-2" } else { "client-1" };
+                let answer = format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 8\r\n\r\n{name}");
+                tls.write_all(answer.as_bytes()).await.unwrap();
+                let _ = tls.shutdown().await;
+            }
+        }
+    });
+    address
+}
+
+struct ClientFiles {
+    cert: std::path::PathBuf,
+    key: std::path::PathBuf,
+}
+
+impl ClientFiles {
+    fn new(test: &str) -> Self {
+        let at = |what: &str| {
+            std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}-{}.{what}", std::process::id()))
+        };
+        ClientFiles { cert: at("client.pem"), key: at("client.key") }
+    }
+
+    fn write(&self, name: &str, authority: &Authority) {
+        let key = KeyPair::generate().unwrap();
+        let certificate = params(&format!("{name}.example.org")).signed_by(&key, &authority.issuer).unwrap();
+        std::fs::write(&self.cert, certificate.pem()).unwrap();
+        std::fs::write(&self.key, key.serialize_pem()).unwrap();
+    }
+
+    fn keys(&self, authority: &Authority) -> Value {
+        json!({"tls_ca_path": authority.path(), "tls_client_cert": self.cert, "tls_client_key": self.key})
+    }
+}
+
+impl Drop for ClientFiles {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.cert);
+        let _ = std::fs::remove_file(&self.key);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_demands_a_client_certificate_gets_ours_and_a_renewed_one_from_the_next_socket_on() {
+    let (authority, clients) = (Authority::new("mutual"), Authority::new("mutual-clients"));
+    let address = serve_demanding(&authority, &clients).await;
+    let files = ClientFiles::new("mutual");
+    files.write("client-1", &clients);
+    let connection = connection_with(&format!("https://{NAME}:{}", address.port()), files.keys(&authority));
+    let sender = loopback_sender();
+    assert_eq!(answered(sender.send(outgoing(&connection)).await).body, "client-1");
+    files.write("client-2", &clients);
+    // Another length or another time shows the change; a file system with coarse times may show neither within a moment.
+    let later = std::time::UNIX_EPOCH + std::time::Duration::from_secs(4_000_000_000);
+    std::fs::File::options().write(true).open(&files.cert).unwrap().set_modified(later).unwrap();
+    assert_eq!(answered(sender.send(outgoing(&connection)).await).body, "client-2");
+}
+
+#[tokio::test]
+async fn without_the_right_client_certificate_the_server_is_unreachable() {
+    let (authority, clients) = (Authority::new("demanding"), Authority::new("demanding-clients"));
+    let address = serve_demanding(&authority, &clients).await;
+    unanswered(send(address, json!({"tls_ca_path": authority.path()})).await, Unreachable);
+    let files = ClientFiles::new("demanding");
+    files.write("client-1", &authority);
+    unanswered(send(address, files.keys(&authority)).await, Unreachable);
+}
+
+#[tokio::test]
+async fn a_client_key_that_does_not_fit_is_unsendable_and_named() {
+    let (authority, clients) = (Authority::new("unfit"), Authority::new("unfit-clients"));
+    let address = serve_demanding(&authority, &clients).await;
+    let files = ClientFiles::new("unfit");
+    files.write("client-1", &clients);
+    std::fs::write(&files.key, KeyPair::generate().unwrap().serialize_pem()).unwrap();
+    let detail = unanswered(send(address, files.keys(&authority)).await, Unsendable);
+    assert!(detail.contains("tls_client_key"), "{detail}");
+    std::fs::write(&files.key, "no key").unwrap();
+    let detail = unanswered(send(address, files.keys(&authority)).await, Unsendable);
+    assert!(detail.contains("no private key"), "{detail}");
 }

@@ -1,0 +1,189 @@
+//! The keys of security definitions. The secret is taken apart from the rest at once and is in no refusal.
+//!
+//! This module must not know how credentials are sent or sealed.
+
+use serde_json::{Map, Value};
+
+use super::reader::Reader;
+use super::{SettingError, security_keys, tls};
+use crate::http_url::HttpUrl;
+use crate::security::{ClientAuth, ClientCredentials, SecurityKind, SecuritySpec};
+use crate::{MASK, Secret};
+
+/// Of a secret that travels in a header or a form.
+pub const SECRET_CHARS_MAX: usize = 8192;
+const NAME_CHARS_MAX: usize = 1024;
+const SCOPES_MAX: usize = 100;
+const EXTRA_PARAMS_MAX: usize = 32;
+/// What the request for a token says itself.
+const TOKEN_PARAMS: [&str; 4] = ["grant_type", "scope", "client_id", "client_secret"];
+/// Headers that frame a request or are written by the sender (as in `wire`), in small letters.
+const NOT_FOR_KEYS: [&str; 16] = [
+    "host",
+    "content-length",
+    "content-type",
+    "transfer-encoding",
+    "connection",
+    "keep-alive",
+    "te",
+    "trailer",
+    "upgrade",
+    "expect",
+    "proxy-connection",
+    "proxy-authorization",
+    "idempotency-key",
+    "user-agent",
+    "x-postrider-cid",
+    "x-postrider-msg-id",
+];
+
+/// A definition as it was written, taken apart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReadSecurity {
+    pub spec: SecuritySpec,
+    /// What may be stored and shown.
+    pub written: Map<String, Value>,
+    /// `None`: not given, so the one that is set stays.
+    pub secret: Option<Secret>,
+}
+
+/// Reads the keys as written, without `name` and `type`. Whether the secret may be left out is the caller's business.
+///
+/// # Errors
+/// All that is refused, each with its field, and never the secret.
+pub fn parse(kind: SecurityKind, written: &Map<String, Value>) -> Result<ReadSecurity, Vec<SettingError>> {
+    let mut reader = Reader::new(written, security_keys(kind).iter());
+    let secret = secret(&mut reader, kind);
+    let spec = match kind {
+        SecurityKind::BasicAuth => basic_auth(&mut reader),
+        SecurityKind::ApiKey => api_key(&mut reader),
+        SecurityKind::Bearer => Some(SecuritySpec::Bearer),
+        SecurityKind::OAuth2 => oauth2(&mut reader),
+    };
+    reader.refuse_unknown_keys(|_| false);
+    let shown = written.iter().filter(|(key, value)| *key != kind.secret_key() && !value.is_null());
+    let shown = shown.map(|(key, value)| (key.clone(), value.clone())).collect();
+    reader.finish(spec.map(|spec| ReadSecurity { spec, written: shown, secret }))
+}
+
+fn secret(reader: &mut Reader<'_>, kind: SecurityKind) -> Option<Secret> {
+    let key = kind.secret_key();
+    let value = reader.value(key)?;
+    let fits = |text: &&str| {
+        let chars = text.chars().count();
+        let shaped = match kind {
+            SecurityKind::BasicAuth | SecurityKind::OAuth2 => !text.chars().any(char::is_control),
+            SecurityKind::ApiKey => text.bytes().all(|b| b == b' ' || b.is_ascii_graphic()) && text.trim() == *text,
+            SecurityKind::Bearer => text.bytes().all(|b| b.is_ascii_graphic()),
+        };
+        shaped && chars <= SECRET_CHARS_MAX && (chars > 0 || kind == SecurityKind::BasicAuth)
+    };
+    let read = value.as_str().filter(fits).map(Secret::new);
+    if read.is_none() {
+        let allowed = reader.allowed(key);
+        reader.refuse(key, MASK, allowed);
+    }
+    read
+}
+
+fn basic_auth(reader: &mut Reader<'_>) -> Option<SecuritySpec> {
+    // RFC 7617, section 2: the first colon ends the user's name.
+    let username = required(reader, "username", |text| is_name(text) && !text.contains(':'))?;
+    Some(SecuritySpec::BasicAuth { username })
+}
+
+fn api_key(reader: &mut Reader<'_>) -> Option<SecuritySpec> {
+    let header = reader.text("header").unwrap_or("X-API-Key");
+    let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    let fits = (1..=256).contains(&header.len())
+        && header.bytes().all(is_token)
+        && !NOT_FOR_KEYS.iter().any(|ours| ours.eq_ignore_ascii_case(header));
+    if !fits {
+        let allowed = reader.allowed("header");
+        reader.refuse("header", header.escape_debug(), allowed);
+    }
+    fits.then(|| SecuritySpec::ApiKey { header: header.to_owned() })
+}
+
+fn oauth2(reader: &mut Reader<'_>) -> Option<SecuritySpec> {
+    let token_url = token_url(reader);
+    let client_id = required(reader, "client_id", is_name);
+    let scopes = scopes(reader);
+    let extra_params = extra_params(reader);
+    let client_auth = reader.choice("client_auth", |text| match text {
+        "basic" => Some(ClientAuth::Basic),
+        "body" => Some(ClientAuth::Body),
+        _ => None,
+    });
+    let tls = tls::read(reader);
+    let client_auth = client_auth.unwrap_or(ClientAuth::Basic);
+    let (token_url, client_id) = token_url.zip(client_id)?;
+    Some(SecuritySpec::OAuth2(ClientCredentials { token_url, client_id, scopes, extra_params, client_auth, tls }))
+}
+
+fn token_url(reader: &mut Reader<'_>) -> Option<HttpUrl> {
+    if !reader.has("token_url") {
+        let allowed = reader.allowed("token_url");
+        reader.refuse("token_url", "missing", allowed);
+        return None;
+    }
+    let text = reader.text("token_url")?;
+    HttpUrl::parse(text)
+        .map_err(|allowed| reader.refuse("token_url", super::host::without_user_info(text), allowed))
+        .ok()
+}
+
+/// RFC 6749, section 3.3: visible ASCII but for `"` and `\`.
+fn scopes(reader: &mut Reader<'_>) -> Vec<String> {
+    let Some(value) = reader.value("scopes") else { return Vec::new() };
+    let read: Option<Vec<&str>> = match value {
+        Value::String(text) => Some(text.split_whitespace().collect()),
+        Value::Array(list) => list.iter().map(Value::as_str).collect(),
+        _ => None,
+    };
+    let is_scope = |text: &&str| {
+        (1..=NAME_CHARS_MAX).contains(&text.len())
+            && text.bytes().all(|b| b.is_ascii_graphic() && b != b'"' && b != b'\\')
+    };
+    match read.filter(|scopes| scopes.len() <= SCOPES_MAX && scopes.iter().all(is_scope)) {
+        Some(scopes) => scopes.into_iter().map(str::to_owned).collect(),
+        None => {
+            reader.refuse_value("scopes", value);
+            Vec::new()
+        }
+    }
+}
+
+/// Values are not repeated in a refusal: somebody may have put a secret here.
+fn extra_params(reader: &mut Reader<'_>) -> Vec<(String, String)> {
+    let Some(value) = reader.value("extra_params") else { return Vec::new() };
+    let params = value.as_object().filter(|params| params.len() <= EXTRA_PARAMS_MAX);
+    let read = params.and_then(|params| {
+        let pair = |(name, value): (&String, &Value)| {
+            let value = value.as_str().filter(|value| value.len() <= SECRET_CHARS_MAX)?;
+            let taken = TOKEN_PARAMS.contains(&name.as_str());
+            (is_name(name) && !taken).then(|| (name.clone(), value.to_owned()))
+        };
+        params.iter().map(pair).collect::<Option<Vec<_>>>()
+    });
+    if read.is_none() {
+        let allowed = reader.allowed("extra_params");
+        reader.refuse("extra_params", "something else", allowed);
+    }
+    read.unwrap_or_default()
+}
+
+fn required(reader: &mut Reader<'_>, key: &'static str, fits: impl Fn(&str) -> bool) -> Option<String> {
+    let given = if reader.has(key) { reader.text(key)? } else { "" };
+    if !fits(given) {
+        let allowed = reader.allowed(key);
+        reader.refuse(key, if given.is_empty() { "missing".into() } else { given.escape_debug().to_string() }, allowed);
+        return None;
+    }
+    Some(given.to_owned())
+}
+
+fn is_name(text: &str) -> bool {
+    let chars = text.chars().count();
+    (1..=NAME_CHARS_MAX).contains(&chars) && !text.chars().any(char::is_control)
+}

@@ -1,0 +1,221 @@
+//! Security definitions as operators change them: the secret sealed, written to the store, then ready for the next attempt.
+//!
+//! It must not know how credentials are sent.
+
+use std::sync::Arc;
+
+use postrider_core::connection::check_name;
+use postrider_core::id::{ProjectId, SecurityId};
+use postrider_core::security::{SecurityDefinition, SecurityKind, SecuritySpec};
+use postrider_core::settings::security::{self, ReadSecurity};
+use postrider_core::settings::{SettingError, security_keys};
+use postrider_core::{MASK, Secret};
+use postrider_store::StoreError;
+use postrider_wire::Credentials;
+use serde_json::{Map, Value};
+
+use crate::refusal::Refusal;
+use crate::securities::Security;
+use crate::shared::Shared;
+use crate::vault::{Place, SECRET_BYTES_MAX, Sealed, VaultError};
+
+/// `security_definitions_max`: of one project. All of them are in memory.
+pub(crate) const DEFINITIONS_MAX: usize = 1000;
+
+/// What an operator wrote about a definition, not yet validated. Its secret is among the keys, so it shows none of them.
+#[derive(Clone, PartialEq)]
+pub struct NewSecurity {
+    pub name: String,
+    pub kind: SecurityKind,
+    pub written: Map<String, Value>,
+}
+
+impl std::fmt::Debug for NewSecurity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NewSecurity").field("name", &self.name).field("kind", &self.kind).finish_non_exhaustive()
+    }
+}
+
+/// Brings all definitions into memory. A secret that cannot be read is no reason not to start: what does not need it is delivered.
+pub(crate) async fn load(shared: &Shared) -> Result<(), StoreError> {
+    for mut definition in shared.store.all_security().await? {
+        match open(shared, &definition) {
+            Ok(secret) => {
+                definition = sealed_anew(shared, definition, &secret).await;
+                put(shared, definition, Ok(secret));
+            }
+            Err(why) => {
+                tracing::error!(definition = definition.name, why, "a secret cannot be read");
+                put(shared, definition, Err(why));
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(crate) async fn create(shared: &Shared, project_id: ProjectId, new: NewSecurity) -> Result<Arc<Security>, Refusal> {
+    let read = validated(&new)?;
+    let secret = read.secret.clone().ok_or_else(|| missing(new.kind))?;
+    check_credentials(&read.spec, &secret)?;
+    if shared.securities.of(project_id).len() >= DEFINITIONS_MAX {
+        return Err(Refusal::Full { limit: "security_definitions_max" });
+    }
+    let now = shared.now();
+    let id = SecurityId::new(now, shared.dice.bits());
+    let definition = SecurityDefinition {
+        id,
+        project_id,
+        name: new.name,
+        sealed: seal(shared, project_id, id, new.kind, &secret)?,
+        written: read.written,
+        spec: read.spec,
+        version: 1,
+        created_at: now,
+        updated_at: now,
+    };
+    shared.store.create_security(&definition).await?;
+    Ok(put(shared, definition, Ok(secret)))
+}
+
+/// Replaces all keys. The secret stays when it is left out, since nobody can read it back to write it again; with another type it has to
+/// be given.
+pub(crate) async fn replace(
+    shared: &Shared,
+    project_id: ProjectId,
+    name: &str,
+    new: NewSecurity,
+) -> Result<Arc<Security>, Refusal> {
+    let known = shared.securities.find(project_id, name)?;
+    let old = &known.definition;
+    if new.name != old.name {
+        return Err(Refusal::Invalid(vec![SettingError::new(
+            "name",
+            &new.name,
+            format!("`{}`: a definition keeps its name, since connections refer to it", old.name),
+        )]));
+    }
+    let read = validated(&new)?;
+    let (sealed, secret) = match &read.secret {
+        Some(secret) => (seal(shared, project_id, old.id, new.kind, secret)?, Ok(secret.clone())),
+        None if new.kind == old.kind() => (old.sealed.clone(), open(shared, old)),
+        None => return Err(missing(new.kind)),
+    };
+    if let Ok(secret) = &secret {
+        check_credentials(&read.spec, secret)?;
+    }
+    let definition = SecurityDefinition {
+        written: read.written,
+        spec: read.spec,
+        sealed,
+        version: old.version.saturating_add(1),
+        updated_at: shared.now(),
+        ..old.clone()
+    };
+    shared.store.replace_security(&definition, old.version).await?;
+    Ok(put(shared, definition, secret))
+}
+
+pub(crate) async fn delete(shared: &Shared, project_id: ProjectId, name: &str) -> Result<(), Refusal> {
+    let known = shared.securities.find(project_id, name)?;
+    shared.store.delete_security(known.definition.id).await?;
+    shared.securities.remove(project_id, name);
+    Ok(())
+}
+
+/// Whether a connection's `security` names a definition of its project.
+pub(crate) fn check_named(shared: &Shared, project_id: ProjectId, name: Option<&str>) -> Result<(), SettingError> {
+    const NAMED_MAX: usize = 20;
+    let Some(name) = name.filter(|name| shared.securities.get(project_id, name).is_none()) else { return Ok(()) };
+    let known = shared.securities.of(project_id);
+    let named: Vec<&str> = known.iter().take(NAMED_MAX).map(|known| known.definition.name.as_str()).collect();
+    let allowed = match known.len() {
+        0 => "the name of a security definition of the project, which has none yet".to_owned(),
+        1..=NAMED_MAX => format!("one of the project's security definitions: {}", named.join(", ")),
+        _ => format!("one of the project's security definitions: {}, …", named.join(", ")),
+    };
+    Err(SettingError::new("security", name.to_owned(), allowed))
+}
+
+fn validated(new: &NewSecurity) -> Result<ReadSecurity, Refusal> {
+    let mut errors: Vec<SettingError> = check_name(&new.name).err().into_iter().collect();
+    match security::parse(new.kind, &new.written) {
+        Ok(read) if errors.is_empty() => Ok(read),
+        Ok(_) => Err(Refusal::Invalid(errors)),
+        Err(more) => {
+            errors.extend(more);
+            Err(Refusal::Invalid(errors))
+        }
+    }
+}
+
+fn missing(kind: SecurityKind) -> Refusal {
+    let key = kind.secret_key();
+    let doc = security_keys(kind).iter().find(|doc| doc.name == key);
+    Refusal::Invalid(vec![SettingError::new(key, "missing", doc.map_or("a secret", |doc| doc.allowed))])
+}
+
+fn check_credentials(spec: &SecuritySpec, secret: &Secret) -> Result<(), Refusal> {
+    let key = spec.kind().secret_key();
+    let refused = |error: postrider_wire::auth::CredentialsError| {
+        Refusal::Invalid(vec![SettingError::new(key, MASK, format!("what can be sent: {error}"))])
+    };
+    Credentials::new(spec, secret).map(drop).map_err(refused)
+}
+
+/// The purpose outlives a rename and tells one type's secret from another's.
+fn purpose(id: SecurityId, kind: SecurityKind) -> String {
+    format!("security/{id}/{}", kind.secret_key())
+}
+
+fn seal(
+    shared: &Shared,
+    project_id: ProjectId,
+    id: SecurityId,
+    kind: SecurityKind,
+    secret: &Secret,
+) -> Result<String, Refusal> {
+    let purpose = purpose(id, kind);
+    let sealed = shared.vault.seal(secret, Place { project_id, purpose: &purpose });
+    sealed.map(|sealed| sealed.as_str().to_owned()).map_err(|error| match error {
+        VaultError::TooLong { .. } => {
+            let allowed = format!("at most {SECRET_BYTES_MAX} bytes (`secret_bytes_max`)");
+            Refusal::Invalid(vec![SettingError::new(kind.secret_key(), MASK, allowed)])
+        }
+        other => Refusal::Conflict(format!("the secret cannot be stored: {other}")),
+    })
+}
+
+fn open(shared: &Shared, definition: &SecurityDefinition) -> Result<Secret, String> {
+    let purpose = purpose(definition.id, definition.kind());
+    let place = Place { project_id: definition.project_id, purpose: &purpose };
+    let opened = shared.vault.open(&Sealed::from_stored(definition.sealed.as_str()), place);
+    opened.map_err(|error| format!("the secret of `{}` cannot be read: {error}", definition.name))
+}
+
+/// After a rotation of keys: under the key that seals now, so that the old one can go. What cannot be written stays as it was.
+async fn sealed_anew(shared: &Shared, definition: SecurityDefinition, secret: &Secret) -> SecurityDefinition {
+    if shared.vault.is_current(&Sealed::from_stored(definition.sealed.as_str())) {
+        return definition;
+    }
+    let Ok(sealed) = seal(shared, definition.project_id, definition.id, definition.kind(), secret) else {
+        return definition;
+    };
+    let again = SecurityDefinition { sealed, version: definition.version.saturating_add(1), ..definition.clone() };
+    match shared.store.replace_security(&again, definition.version).await {
+        Ok(()) => again,
+        Err(error) => {
+            tracing::warn!(%error, definition = definition.name, "a secret could not be sealed under the new key");
+            definition
+        }
+    }
+}
+
+fn put(shared: &Shared, definition: SecurityDefinition, secret: Result<Secret, String>) -> Arc<Security> {
+    let credentials = secret.and_then(|secret| {
+        let made = Credentials::new(&definition.spec, &secret);
+        made.map(Arc::new).map_err(|error| format!("the secret of `{}` cannot be used: {error}", definition.name))
+    });
+    let security = Arc::new(Security { definition, credentials });
+    shared.securities.put(Arc::clone(&security));
+    security
+}
