@@ -4,6 +4,7 @@
 //! (law 1 of the architecture). It must not know of stores, sockets, HTTP servers or files.
 #![forbid(unsafe_code)]
 
+pub mod access;
 pub mod attempt;
 pub mod call;
 pub mod connection;
@@ -12,6 +13,7 @@ pub mod delivery;
 mod failure;
 pub mod health;
 pub mod id;
+pub mod masking;
 pub mod message;
 pub mod outcome;
 pub mod path_template;

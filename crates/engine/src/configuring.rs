@@ -6,8 +6,12 @@ use std::sync::Arc;
 
 use postrider_core::connection::{Connection, ConnectionSpec, check_name};
 use postrider_core::id::{ConnectionId, ProjectId};
-use postrider_store::StoreError;
+use postrider_core::masking::masked_settings;
+use postrider_store::{AuditEntry, Change, StoreError};
+use serde_json::Value;
 
+use crate::actor::Actor;
+use crate::audit::Describe as _;
 use crate::engine::{ConnectionRef, NewConnection};
 use crate::refusal::Refusal;
 use crate::runner::ToRunner;
@@ -15,6 +19,7 @@ use crate::shared::Shared;
 
 pub(crate) async fn create(
     shared: &Shared,
+    actor: &Actor,
     project_id: ProjectId,
     new: NewConnection,
 ) -> Result<Arc<Connection>, Refusal> {
@@ -31,13 +36,15 @@ pub(crate) async fn create(
         created_at: now,
         updated_at: now,
     });
-    shared.store.create_connection(&connection).await?;
+    let entry = entry(shared, actor, "connection.create", &connection).with_after(shown(&connection));
+    shared.store.change(Change::CreateConnection(Box::new((*connection).clone())), entry).await?;
     shared.connections.put(Arc::clone(&connection));
     Ok(connection)
 }
 
 pub(crate) async fn replace(
     shared: &Shared,
+    actor: &Actor,
     project_id: ProjectId,
     wanted: &ConnectionRef,
     new: NewConnection,
@@ -51,7 +58,7 @@ pub(crate) async fn replace(
         )));
     }
     let (name, spec) = validated(&new)?;
-    write(shared, &known, |connection| {
+    write(shared, actor, "connection.replace", &known, |connection| {
         connection.name = name;
         connection.written = new.written;
         connection.spec = spec;
@@ -61,6 +68,7 @@ pub(crate) async fn replace(
 
 pub(crate) async fn set_paused(
     shared: &Shared,
+    actor: &Actor,
     project_id: ProjectId,
     wanted: &ConnectionRef,
     paused: bool,
@@ -69,17 +77,21 @@ pub(crate) async fn set_paused(
     if known.paused == paused {
         return Ok(known);
     }
-    write(shared, &known, |connection| connection.paused = paused).await
+    let action = if paused { "connection.pause" } else { "connection.resume" };
+    write(shared, actor, action, &known, |connection| connection.paused = paused).await
 }
 
 pub(crate) async fn delete(
     shared: &Shared,
+    actor: &Actor,
     project_id: ProjectId,
     wanted: &ConnectionRef,
     forced: bool,
 ) -> Result<(), Refusal> {
     let known = shared.connections.find(project_id, wanted)?;
-    shared.store.delete_connection(known.id, forced, shared.now()).await.map_err(|error| named(error, &known))?;
+    let entry = entry(shared, actor, "connection.delete", &known).with_before(shown(&known));
+    let change = Change::DeleteConnection { id: known.id, forced, now: shared.now() };
+    shared.store.change(change, entry).await.map_err(|error| named(error, &known))?;
     shared.connections.remove(known.id);
     tell(shared, known.id);
     Ok(())
@@ -101,6 +113,8 @@ fn validated(new: &NewConnection) -> Result<(String, ConnectionSpec), Refusal> {
 /// `Conflict` when somebody else changed it meanwhile.
 async fn write(
     shared: &Shared,
+    actor: &Actor,
+    action: &str,
     known: &Connection,
     change: impl FnOnce(&mut Connection),
 ) -> Result<Arc<Connection>, Refusal> {
@@ -108,11 +122,26 @@ async fn write(
     change(&mut connection);
     connection.version = known.version.saturating_add(1);
     connection.updated_at = shared.now();
-    shared.store.replace_connection(&connection, known.version).await.map_err(|error| named(error, known))?;
+    let entry = entry(shared, actor, action, known).with_before(shown(known)).with_after(shown(&connection));
+    let change = Change::ReplaceConnection { connection: Box::new(connection.clone()), version: known.version };
+    shared.store.change(change, entry).await.map_err(|error| named(error, known))?;
     let connection = Arc::new(connection);
     shared.connections.put(Arc::clone(&connection));
     tell(shared, connection.id);
     Ok(connection)
+}
+
+fn entry(shared: &Shared, actor: &Actor, action: &str, connection: &Connection) -> AuditEntry {
+    shared.audit_entry(actor, Some(connection.project_id), action).about(connection.id, &connection.name)
+}
+
+/// As the audit log keeps it: what was written, secrets masked.
+fn shown(connection: &Connection) -> Value {
+    let mut shown = masked_settings(&connection.written);
+    shown.insert("name".to_owned(), connection.name.clone().into());
+    shown.insert("type".to_owned(), connection.kind().as_str().into());
+    shown.insert("paused".to_owned(), connection.paused.into());
+    Value::Object(shown)
 }
 
 fn tell(shared: &Shared, id: ConnectionId) {

@@ -15,6 +15,7 @@ use postrider_store::{Idempotency, PullSubscription, Pulled, Store, StoreRead, T
 use postrider_wire::Sender;
 use serde_json::{Map, Value};
 
+use crate::actor::Actor;
 use crate::clock::Clock;
 use crate::dice::Dice;
 use crate::operators::{self, Wish};
@@ -28,7 +29,9 @@ use crate::{configuring, entry, lifecycle, topics};
 /// A running engine. Clones share it.
 #[derive(Clone)]
 pub struct Engine {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
+    /// Who does what is done through this clone.
+    pub(crate) actor: Arc<Actor>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -69,7 +72,13 @@ impl Engine {
         options: EngineOptions,
     ) -> Result<Engine, StartError> {
         let shared = lifecycle::start(store, sender, clock, dice, options).await?;
-        Ok(Engine { shared })
+        Ok(Engine { shared, actor: Arc::new(Actor::system()) })
+    }
+
+    /// The same engine, on behalf of somebody: what is done through it stands in the audit log under that name.
+    #[must_use]
+    pub fn acting_as(&self, actor: Arc<Actor>) -> Engine {
+        Engine { shared: Arc::clone(&self.shared), actor }
     }
 
     /// Takes nothing more in, lets attempts under way end for at most `grace`, settles them, releases every queue and closes the worker.
@@ -158,7 +167,7 @@ impl Engine {
         self.shared.connections.find(project, connection)
     }
     pub async fn create_connection(&self, project: ProjectId, new: NewConnection) -> Result<Arc<Connection>, Refusal> {
-        configuring::create(&self.shared, project, new).await
+        configuring::create(&self.shared, &self.actor, project, new).await
     }
     /// Replaces all settings; a new `name` renames it and keeps its queue (Z18). The kind cannot change.
     pub async fn replace_connection(
@@ -167,7 +176,7 @@ impl Engine {
         connection: &ConnectionRef,
         new: NewConnection,
     ) -> Result<Arc<Connection>, Refusal> {
-        configuring::replace(&self.shared, project, connection, new).await
+        configuring::replace(&self.shared, &self.actor, project, connection, new).await
     }
     pub async fn delete_connection(
         &self,
@@ -175,7 +184,7 @@ impl Engine {
         connection: &ConnectionRef,
         forced: bool,
     ) -> Result<(), Refusal> {
-        configuring::delete(&self.shared, project, connection, forced).await
+        configuring::delete(&self.shared, &self.actor, project, connection, forced).await
     }
     /// Pauses or resumes: while paused, calls are stored and nothing is sent.
     pub async fn set_paused(
@@ -184,7 +193,7 @@ impl Engine {
         connection: &ConnectionRef,
         paused: bool,
     ) -> Result<Arc<Connection>, Refusal> {
-        configuring::set_paused(&self.shared, project, connection, paused).await
+        configuring::set_paused(&self.shared, &self.actor, project, connection, paused).await
     }
 
     // Deliveries, by a person.
@@ -194,11 +203,11 @@ impl Engine {
     pub async fn by_hand(&self, project: ProjectId, id: DeliveryId, act: ByHand) -> Result<Delivery, Refusal> {
         match act {
             ByHand::Edit | ByHand::Forward => Err(Refusal::Conflict("it needs a body or a topic".to_owned())),
-            act => operators::grant(&self.shared, project, id, Wish::Act(act)).await,
+            act => operators::grant(&self.shared, &self.actor, project, id, Wish::Act(act)).await,
         }
     }
     pub async fn edit_body(&self, project: ProjectId, id: DeliveryId, body: Bytes) -> Result<Delivery, Refusal> {
-        operators::grant(&self.shared, project, id, Wish::Edit(body)).await
+        operators::grant(&self.shared, &self.actor, project, id, Wish::Edit(body)).await
     }
     /// A dead letter goes to a topic, with or without the note in its headers.
     pub async fn forward(
@@ -208,7 +217,8 @@ impl Engine {
         topic: &TopicName,
         keep_header: bool,
     ) -> Result<Delivery, Refusal> {
-        operators::grant(&self.shared, project, id, Wish::Forward { topic: topic.clone(), keep_header }).await
+        operators::grant(&self.shared, &self.actor, project, id, Wish::Forward { topic: topic.clone(), keep_header })
+            .await
     }
 
     // Topics.
@@ -220,10 +230,10 @@ impl Engine {
         description: String,
         retention: Wait,
     ) -> Result<Topic, Refusal> {
-        topics::create(&self.shared, project, name, description, retention).await
+        topics::create(&self.shared, &self.actor, project, name, description, retention).await
     }
     pub async fn delete_topic(&self, project: ProjectId, name: &TopicName) -> Result<(), Refusal> {
-        topics::delete(&self.shared, project, name).await
+        topics::delete(&self.shared, &self.actor, project, name).await
     }
     pub async fn publish_to_topic(
         &self,
@@ -241,10 +251,10 @@ impl Engine {
         name: String,
         redeliver_after: Wait,
     ) -> Result<PullSubscription, Refusal> {
-        topics::subscribe(&self.shared, project, topic, name, redeliver_after).await
+        topics::subscribe(&self.shared, &self.actor, project, topic, name, redeliver_after).await
     }
     pub async fn delete_subscription(&self, project: ProjectId, topic: &TopicName, name: &str) -> Result<(), Refusal> {
-        topics::unsubscribe(&self.shared, project, topic, name).await
+        topics::unsubscribe(&self.shared, &self.actor, project, topic, name).await
     }
     pub async fn pull(
         &self,

@@ -3,7 +3,10 @@
 //! Everything with an `if` about policy is in the core (law 1). The engine must not know of HTTP servers, of SQL, or of bytes on the wire.
 #![forbid(unsafe_code)]
 
+mod actor;
+mod administration;
 mod attempt;
+mod audit;
 mod call;
 mod call_log;
 pub mod clock;
@@ -15,6 +18,7 @@ mod engine;
 mod entry;
 mod forwarding;
 mod intake;
+mod keys;
 mod lifecycle;
 mod maintenance;
 mod notifier;
@@ -29,9 +33,12 @@ mod tally;
 mod topics;
 pub mod vault;
 
+pub use actor::Actor;
+pub use administration::{NewKey, ShownKey};
 pub use clock::{Clock, SystemClock};
 pub use dice::{Dice, SystemDice};
 pub use engine::{ConnectionRef, Engine, NewConnection, SendOptions, StartError};
+pub use keys::{KeyHolder, KeyRefused};
 pub use options::EngineOptions;
 pub use refusal::Refusal;
 pub use tally::{Figures, RequestFigures};

@@ -3,12 +3,12 @@
 //! It must not know what any of the parts does.
 
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
-use postrider_core::id::{BodyId, Cid, CommandId, DeliveryId};
+use postrider_core::id::{AuditId, BodyId, Cid, CommandId, DeliveryId};
 use postrider_core::roll::Roll;
 use postrider_store::Store;
 use postrider_wire::Sender;
@@ -20,6 +20,7 @@ use crate::connections::Connections;
 use crate::dice::Dice;
 use crate::dispatcher::Queues;
 use crate::intake::Intake;
+use crate::keys::KeyBook;
 use crate::maintenance::dlq_sweeper::SweepNotice;
 use crate::maintenance::lease_keeper::Lease;
 use crate::notifier::Notifier;
@@ -46,6 +47,8 @@ pub(crate) struct Shared {
     pub sweeps: SweepNotice,
     pub tally: Tally,
     pub vault: Arc<Vault>,
+    pub keys: KeyBook,
+    pub last_audit_id: Mutex<AuditId>,
     pub stopping: AtomicBool,
     /// Turns true once: every task ends where it stands.
     pub ended: watch::Sender<bool>,

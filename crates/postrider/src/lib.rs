@@ -20,7 +20,7 @@
 mod client;
 
 pub use client::{
-    Attempt, BatchResult, Call, Client, ClientError, Connection, ConnectionState, DeadLetter, Delivery, DeliveryQuery,
-    FieldProblem, LineResult, Page, PageQuery, PlannedAttempt, Problem, Pulled, Response, Schedule, SendResult,
-    Subscription, Topic, TopicMessage,
+    ApiKey, Attempt, AuditActor, AuditEntry, AuditQuery, BatchResult, Call, Client, ClientError, Connection,
+    ConnectionState, DeadLetter, Delivery, DeliveryQuery, FieldProblem, LineResult, Page, PageQuery, PlannedAttempt,
+    Problem, Project, Pulled, Response, Schedule, SendResult, Subscription, Topic, TopicMessage, Whose,
 };

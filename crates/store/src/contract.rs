@@ -9,11 +9,13 @@ use postrider_core::topic::TopicName;
 use postrider_core::{Wait, delivery::Delivery};
 
 use crate::StoreError;
+use crate::audit::AuditLog;
+use crate::credentials::Credentials;
 use crate::read::StoreRead;
 use crate::records::*;
 
 #[async_trait]
-pub trait Store: StoreRead {
+pub trait Store: StoreRead + Credentials + AuditLog {
     // Intake.
 
     /// Stores requests durably, in the order given; answers come in the same order. Positions are given in commit order (D02).

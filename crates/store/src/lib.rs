@@ -4,9 +4,11 @@
 //! workers, and `now` is always an argument. It must not know of policies: decisions come in as values and are written whole.
 #![forbid(unsafe_code)]
 
+pub mod audit;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod contract;
+pub mod credentials;
 mod error;
 mod limits;
 pub mod memory;
@@ -15,7 +17,9 @@ mod records;
 pub mod sqlite;
 mod unclaimed;
 
+pub use audit::{AUDIT_RETENTION, AuditActor, AuditEntry, AuditFilter, AuditLog, Change};
 pub use contract::Store;
+pub use credentials::{ApiKey, Credentials, FormerKey, KEYS_MAX, KeyHash};
 pub use error::StoreError;
 pub use limits::StoreLimits;
 pub use memory::MemoryStore;

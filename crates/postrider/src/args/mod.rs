@@ -1,9 +1,11 @@
 //! The command line as it is written. What a command does is in `commands`, in the file of its name.
 
+mod access;
 mod deliveries;
 mod resources;
 mod sending;
 
+pub use access::{AuditCommand, KeysCommand, ProjectsCommand, WhoseArgs};
 pub use deliveries::{DeliveriesCommand, DlqCommand, DownloadArgs, EditArgs, ListArgs, PageArgs, QueueCommand};
 pub use resources::{ConnectionsCommand, Preset, ScheduleArgs, SettingsArgs, TopicsCommand};
 pub use sending::{BodyArg, PublishArgs, SendArgs};
@@ -71,6 +73,15 @@ pub enum Command {
     /// Topics, their messages and subscriptions
     #[command(subcommand)]
     Topics(TopicsCommand),
+    /// Projects and their settings
+    #[command(subcommand)]
+    Projects(ProjectsCommand),
+    /// API keys: who may do what
+    #[command(subcommand)]
+    Keys(KeysCommand),
+    /// Who did what
+    #[command(subcommand)]
+    Audit(AuditCommand),
     /// When the attempts of a policy would be made
     Schedule(ScheduleArgs),
 }

@@ -2,6 +2,7 @@
 //!
 //! What each resource offers is in the file of its name; this one must not know any of their paths.
 
+mod access;
 mod batch;
 mod call;
 mod connections;
@@ -12,6 +13,7 @@ mod schedule;
 mod topics;
 mod transport;
 
+pub use access::{ApiKey, AuditActor, AuditEntry, AuditQuery, Project, Whose};
 pub use batch::{BatchResult, LineResult};
 pub use call::{Call, Response, SendResult};
 pub use connections::{Connection, ConnectionState};

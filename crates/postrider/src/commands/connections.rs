@@ -52,7 +52,7 @@ pub async fn run(global: &GlobalArgs, command: ConnectionsCommand) -> Result<Exi
 }
 
 /// The file's object, with the pairs over it.
-fn settings_of(args: &SettingsArgs) -> Result<Map<String, Value>, Failed> {
+pub(super) fn settings_of(args: &SettingsArgs) -> Result<Map<String, Value>, Failed> {
     let mut settings = match &args.file {
         None => Map::new(),
         Some(file) => {

@@ -52,8 +52,9 @@ impl Data {
 
     /// The first answer stays.
     pub(super) fn note_answer(&mut self, id: CommandId, answer: CommandAnswer) {
-        if let Some((_, noted)) = self.commands.get_mut(&id) {
-            noted.get_or_insert(answer);
+        if let Some((_, noted @ None)) = self.commands.get_mut(&id) {
+            *noted = Some(answer);
+            self.end_command_audit(id, answer);
         }
     }
 

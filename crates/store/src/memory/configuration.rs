@@ -18,6 +18,17 @@ impl Data {
         Ok(())
     }
 
+    pub(super) fn replace_project(&mut self, project: Project) -> Result<(), StoreError> {
+        if !self.projects.contains_key(&project.id) {
+            return Err(StoreError::NotFound { what: "project" });
+        }
+        if self.projects.values().any(|known| known.name == project.name && known.id != project.id) {
+            return Err(StoreError::Conflict(format!("there is a project `{}` already", project.name)));
+        }
+        self.projects.insert(project.id, project);
+        Ok(())
+    }
+
     pub(super) fn create_connection(&mut self, connection: &Connection) -> Result<(), StoreError> {
         if !self.projects.contains_key(&connection.project_id) {
             return Err(StoreError::NotFound { what: "project" });
@@ -78,8 +89,9 @@ impl Data {
         for delivery_id in held {
             self.discard_with_connection(delivery_id, now);
         }
-        for (_, answer) in self.commands.values_mut().filter(|(command, _)| command.queue_id == id) {
+        for (command, answer) in self.commands.values_mut().filter(|(command, _)| command.queue_id == id) {
             answer.get_or_insert(CommandAnswer::NotWaiting);
+            self.command_audit.remove(&command.id);
         }
         self.queues.remove(&id);
         self.connections.remove(&id);

@@ -3,8 +3,10 @@
 //! Same calls, same answers, in every run: no hash map, no clock, no dice, no await. It must not be used to keep anything, since it
 //! forgets all when its process ends.
 
+mod audit;
 mod commands;
 mod configuration;
+mod credentials;
 mod intake;
 mod listing;
 mod ownership;

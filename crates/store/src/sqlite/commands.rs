@@ -6,10 +6,10 @@ use postrider_core::id::{CommandId, DeliveryId, QueueId};
 use rusqlite::{Connection, Row};
 
 use super::ownership::has_living_owner;
-use super::queues;
 use super::rows::{Columns, key, read_all};
 use super::window::check_lease;
 use super::work::Work;
+use super::{audit, queues};
 use crate::{Command, CommandAct, CommandAnswer, QueueLease, StoreError};
 
 const fn act_word(act: &CommandAct) -> &'static str {
@@ -109,11 +109,11 @@ pub(super) fn answer(work: &Work, lease: &QueueLease, id: CommandId, answer: Com
 
 /// A command that is gone needs no answer; the first answer stays.
 pub(super) fn write_answer(work: &Work, id: CommandId, answer: CommandAnswer) -> Result<(), StoreError> {
-    work.execute(
+    let changed = work.execute(
         "UPDATE command SET answer = ?2 WHERE id = ?1 AND answer IS NULL",
         &[&key(id.as_u128()), &answer_word(answer)],
     )?;
-    Ok(())
+    if changed > 0 { audit::end_command(work, id, answer) } else { Ok(()) }
 }
 
 pub(super) fn take_answer(work: &Work, id: CommandId) -> Result<Option<CommandAnswer>, StoreError> {

@@ -142,7 +142,6 @@ impl Work {
     pub fn mark(&self) -> Mark {
         Mark { rows: self.connection.total_changes(), queues: self.queues().touches() }
     }
-
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,31 +1,27 @@
 //! `/connections/{name}/queue` and `/dlq`: what waits, from head to tail, and what was set aside.
 
-use axum::extract::State;
 use axum::response::Response;
 use postrider_core::delivery::Status;
 use postrider_store::DeliveryFilter;
 
 use super::shapes::delivery_json;
-use super::{AppState, connection_ref, list_response};
+use super::{Acting, connection_ref, list_response};
 use crate::problem::Problem;
 use crate::read::{Query, Segments};
 
-pub async fn queue(State(state): State<AppState>, segments: Segments, mut query: Query) -> Result<Response, Problem> {
+pub async fn queue(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;
     let named = connection_ref(&segments, &mut query)?;
     let page = query.page()?;
     query.finish()?;
     let connection = state.engine.connection(project, &named).await?;
     let found = state.read().queue(connection.id, page).await?;
-    let data = found.items.iter().map(|delivery| delivery_json(delivery, Some(&connection.name))).collect();
+    let data =
+        found.items.iter().map(|delivery| delivery_json(delivery, Some(&connection.name), state.masked())).collect();
     Ok(list_response(data, found.next_cursor))
 }
 
-pub async fn dead_letters(
-    State(state): State<AppState>,
-    segments: Segments,
-    mut query: Query,
-) -> Result<Response, Problem> {
+pub async fn dead_letters(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;
     let named = connection_ref(&segments, &mut query)?;
     let page = query.page()?;
@@ -38,6 +34,7 @@ pub async fn dead_letters(
         ..DeliveryFilter::default()
     };
     let found = state.read().deliveries(&filter, page).await?;
-    let data = found.items.iter().map(|delivery| delivery_json(delivery, Some(&connection.name))).collect();
+    let data =
+        found.items.iter().map(|delivery| delivery_json(delivery, Some(&connection.name), state.masked())).collect();
     Ok(list_response(data, found.next_cursor))
 }

@@ -2,11 +2,12 @@
 
 use postrider_core::Failure;
 use postrider_core::delivery::Status;
+use postrider_core::id::ProjectId;
 
 use super::InFile;
 use crate::conformance::fixture::World;
-use crate::sqlite::{SqliteStore, listing, lookups, ownership, settle, window};
-use crate::{DeadLetterFilter, DeliveryFilter, StoreError, StoreLimits};
+use crate::sqlite::{SqliteStore, audit, listing, lookups, ownership, settle, window};
+use crate::{AuditFilter, DeadLetterFilter, DeliveryFilter, StoreError, StoreLimits};
 
 async fn plan(store: &SqliteStore, sql: String) -> Vec<String> {
     store
@@ -57,11 +58,25 @@ async fn every_filter(store: &SqliteStore) {
     }
 }
 
+async fn every_filter_of_the_audit_log(store: &SqliteStore) {
+    for bits in 0..8_u32 {
+        let filter = AuditFilter {
+            project_id: (bits & 1 != 0).then_some(ProjectId::from_u128(1)),
+            actor: (bits & 2 != 0).then(|| "key_a".to_owned()),
+            action: Some("connection".to_owned()),
+            object: (bits & 4 != 0).then(|| "con_a".to_owned()),
+            ..Default::default()
+        };
+        assert_indexed(store, audit::list_sql(&filter), &[]).await;
+    }
+}
+
 #[tokio::test]
 async fn every_hot_verb_and_every_listing_goes_along_an_index() {
     let made = InFile::new(StoreLimits::default(), false);
     let store = made.sqlite();
     every_filter(&store).await;
+    every_filter_of_the_audit_log(&store).await;
     let plain = [
         window::load_sql(),
         window::claim_sql(),
