@@ -16,6 +16,7 @@ pub mod id;
 pub mod masking;
 pub mod message;
 pub mod outcome;
+pub mod pace;
 pub mod path_template;
 pub mod policy;
 mod reply;

@@ -181,6 +181,8 @@ async fn keep(
             lease: mine.lease,
             life,
             taken_over: mine.taken_over,
+            has_claims: mine.has_claims,
+            has_commands: mine.has_commands,
         };
         let began = shared.clock.monotonic();
         match AssertUnwindSafe(run(post, &mut inbox)).catch_unwind().await {

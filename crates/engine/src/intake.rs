@@ -1,10 +1,12 @@
 //! Stores requests in batches, in the order in which they came, and hands what is stored to the runners in that same order.
 //!
-//! One task takes whatever has arrived: the next batch forms while the former one is written. It must not know what a request is
+//! One task takes whatever has arrived and hands it over at once; the store gathers what it commits together. It must not know what a request is
 //! delivered to, nor who waits for its outcome.
 
 use std::sync::Arc;
 
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesOrdered;
 use postrider_core::delivery::Delivery;
 use postrider_core::message::RequestHead;
 use postrider_store::{Enqueued, Loaded, NewDelivery, QueueLease, StoreError};
@@ -73,24 +75,31 @@ impl Intake {
     }
 }
 
+/// Batches on their way to the store at once. The store carries them out in the order in which they were handed over, and may commit
+/// several together.
+const UNDER_WAY_MAX: usize = 64;
+
 /// The storing task.
 pub(crate) async fn run(shared: Arc<Shared>, mut requests: mpsc::Receiver<Request>) {
     let batch_max = shared.options.intake_batch_max.max(1);
     let mut taken = Vec::with_capacity(batch_max);
     let mut stop = shared.intake.stop.subscribe();
-    let mut open = true;
-    loop {
+    let mut under_way = FuturesOrdered::new();
+    let (mut told_to_stop, mut open) = (false, true);
+    while open || !under_way.is_empty() {
         tokio::select! {
             biased;
-            () = told(&mut stop), if open => {
-                open = false;
+            () = told(&mut stop), if !told_to_stop => {
+                told_to_stop = true;
                 requests.close();
             }
-            count = requests.recv_many(&mut taken, batch_max) => {
+            Some(Written { copies, answers, results }) = under_way.next() => hand_out(&shared, copies, answers, results),
+            count = requests.recv_many(&mut taken, batch_max), if open && under_way.len() < UNDER_WAY_MAX => {
                 if count == 0 {
-                    break;
+                    open = false;
+                } else {
+                    under_way.push_back(write(&shared, &mut taken));
                 }
-                store_batch(&shared, &mut taken).await;
             }
         }
     }
@@ -109,7 +118,15 @@ struct Copy {
     slot: Option<QueueLease>,
 }
 
-async fn store_batch(shared: &Arc<Shared>, taken: &mut Vec<Request>) {
+/// A batch that the store has answered.
+struct Written {
+    copies: Vec<Copy>,
+    answers: Vec<oneshot::Sender<Result<Enqueued, StoreError>>>,
+    results: Result<Vec<Enqueued>, StoreError>,
+}
+
+/// Hands a batch to the store once it is polled, which is before any later one.
+fn write(shared: &Arc<Shared>, taken: &mut Vec<Request>) -> impl Future<Output = Written> + use<> {
     let mut batch = Vec::with_capacity(taken.len());
     let mut copies = Vec::with_capacity(taken.len());
     let mut answers = Vec::with_capacity(taken.len());
@@ -123,7 +140,17 @@ async fn store_batch(shared: &Arc<Shared>, taken: &mut Vec<Request>) {
         batch.push(new);
         answers.push(answer);
     }
-    match shared.store.enqueue(batch).await {
+    let store = Arc::clone(&shared.store);
+    async move { Written { copies, answers, results: store.enqueue(batch).await } }
+}
+
+fn hand_out(
+    shared: &Shared,
+    copies: Vec<Copy>,
+    answers: Vec<oneshot::Sender<Result<Enqueued, StoreError>>>,
+    results: Result<Vec<Enqueued>, StoreError>,
+) {
+    match results {
         Ok(results) => {
             for ((copy, result), answer) in copies.into_iter().zip(results).zip(answers) {
                 hand_over(shared, copy, &result);

@@ -134,3 +134,23 @@ async fn z14_order_can_be_turned_on_and_off_with_requests_queued() {
     assert_eq!(all, (0..12).map(|number| format!("{number:02}")).collect::<Vec<_>>());
     assert_eq!(stage.store.counts(None).await.unwrap().success, 12);
 }
+
+// Z14: asking a dead remote system as fast as the machine can only slows down the others.
+#[tokio::test(start_paused = true)]
+async fn z14_a_queue_whose_remote_is_unreachable_slows_down_and_comes_back() {
+    let stage = Stage::set(Remote::always(refused())).await;
+    let settings = json!({"use_queue": true, "ordered": false, "concurrency": 4, "max_retries": 0});
+    stage.connection("a", settings).await;
+    stage.pause("a", true).await;
+    for number in 0..400 {
+        stage.publish("a", &number.to_string()).await;
+    }
+    stage.pause("a", false).await;
+    pass(1.0).await;
+    // The first 64 at once, then four every 50 ms.
+    assert!((64..=64 + 4 * 22).contains(&stage.remote.count()), "{} attempts in a second", stage.remote.count());
+    stage.remote.set(|_, _| status(200));
+    pass(1.0).await;
+    assert_eq!(stage.remote.count(), 400, "one that arrives ends it");
+    stage.check().await;
+}

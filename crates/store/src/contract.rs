@@ -18,7 +18,8 @@ use crate::records::*;
 pub trait Store: StoreRead + Credentials + AuditLog {
     // Intake.
 
-    /// Stores requests durably, in the order given; answers come in the same order. Positions are given in commit order (D02).
+    /// Stores requests durably, in the order given; answers come in the same order. Positions are given in commit order (D02). A caller may
+    /// have several calls under way: they are carried out in the order in which they were first polled.
     async fn enqueue(&self, batch: Vec<NewDelivery>) -> Result<Vec<Enqueued>, StoreError>;
 
     /// Enters finished direct calls in the log (D12).

@@ -97,6 +97,10 @@ pub struct TakenQueue {
     pub lease: QueueLease,
     /// The former owner did not release it: its head, or what it had claimed, may have been in flight (D04).
     pub taken_over: bool,
+    /// Something in it is PROCESSING under a former token: `claimed_by_former_owner` tells what.
+    pub has_claims: bool,
+    /// Commands to a former owner wait for an answer.
+    pub has_commands: bool,
 }
 
 /// A delivery with its body, ready to be sent.

@@ -61,15 +61,15 @@ pub(crate) async fn run(post: Post, inbox: &mut mpsc::UnboundedReceiver<ToRunner
     let limit = WindowLimit { deliveries_max: options.window_deliveries_max, bytes_max: options.window_bytes_max };
     let mut fifo = Fifo {
         window: Window::unknown(limit),
-        post,
         flight: None,
         unsettled: 0,
         barrier: false,
         round: None,
-        commands: true,
+        commands: post.has_commands,
         handled: BTreeSet::new(),
         leaving: None,
         rest_until: None,
+        post,
     };
     // What this process has just stored cannot have been in flight with a former owner.
     let mut own_from = None;
@@ -79,7 +79,7 @@ pub(crate) async fn run(post: Post, inbox: &mut mpsc::UnboundedReceiver<ToRunner
         }
         fifo.hear(message);
     }
-    let interrupted = fifo.settle_former_claims().await;
+    let interrupted = fifo.post.has_claims && fifo.settle_former_claims().await;
     if fifo.post.taken_over && !interrupted {
         fifo.note_interruption(own_from).await;
     }

@@ -71,6 +71,10 @@ pub(crate) struct Post {
     pub life: u64,
     /// The former owner may have had something in flight (D04).
     pub taken_over: bool,
+    /// A former owner had claimed something; unsettled, it may have been sent.
+    pub has_claims: bool,
+    /// Operators' commands waited when it was taken.
+    pub has_commands: bool,
 }
 
 impl Post {

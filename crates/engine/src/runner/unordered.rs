@@ -15,7 +15,7 @@ use postrider_core::decide::{Event, Snapshot, decide};
 use postrider_core::delivery::{Delivery, Origin, Progress, Status};
 use postrider_core::id::{CommandId, DeliveryId};
 use postrider_core::outcome::Outcome;
-use postrider_core::{NoAnswerKind, Reply, Timestamp, attempt::Attempt};
+use postrider_core::{Failure, NoAnswerKind, Reply, Timestamp, attempt::Attempt, pace};
 use postrider_store::{CommandAnswer, Guard, Loaded, NewBody, Placement, Settled, Settlement, StoreError, WindowLimit};
 use tokio::sync::mpsc;
 
@@ -51,6 +51,8 @@ struct Unordered {
     look: bool,
     next_due: Option<Timestamp>,
     rest_until: Option<Timestamp>,
+    /// Attempts that ended without having reached the remote system, since the last one that did.
+    unreachable_in_a_row: u32,
     /// When something that waits may have expired or be too old (Z17, R09).
     expiry_at: Option<Timestamp>,
     concurrency: u32,
@@ -83,7 +85,8 @@ enum Next {
 pub(crate) async fn run(post: Post, inbox: &mut mpsc::UnboundedReceiver<ToRunner>) -> Exit {
     let Some(connection) = post.connection() else { return Exit::Deleted };
     let concurrency = slots_of(&connection);
-    post.handle.slots.open(post.lease, concurrency, true);
+    let shut = post.has_claims || connection.is_held();
+    post.handle.slots.open(post.lease, concurrency, shut);
     let mut runner = Unordered {
         flights: FuturesUnordered::new(),
         under_way: BTreeMap::new(),
@@ -91,13 +94,14 @@ pub(crate) async fn run(post: Post, inbox: &mut mpsc::UnboundedReceiver<ToRunner
         asking: None,
         rounds: BTreeMap::new(),
         settling: BTreeMap::new(),
-        interruptions: true,
+        interruptions: post.has_claims,
         commanded: BTreeSet::new(),
         handled: BTreeSet::new(),
-        commands: true,
+        commands: post.has_commands,
         look: true,
         next_due: None,
         rest_until: None,
+        unreachable_in_a_row: 0,
         expiry_at: earliest_end(&connection),
         concurrency,
         kept_back: 0,
@@ -296,6 +300,9 @@ impl Unordered {
             bytes_max: options.window_bytes_max,
         };
         self.look = false;
+        if let Some(rest) = pace::rest_after(self.unreachable_in_a_row) {
+            self.rest_until = Some(now + rest);
+        }
         self.asking =
             Some(Box::pin(async move { Asked::Claimed { slots, rows: store.claim(lease, now, limit).await } }));
     }
@@ -399,6 +406,8 @@ impl Unordered {
         let Some(UnderWay { delivery, policy_of, caller }) = self.under_way.remove(&id) else { return };
         self.free_slot();
         let Ended { reply, verdict, record } = ended;
+        let unreachable = record.failure == Some(Failure::Unreachable);
+        self.unreachable_in_a_row = if unreachable { self.unreachable_in_a_row.saturating_add(1) } else { 0 };
         let caller = caller.filter(Caller::is_there);
         let shared = Arc::clone(&self.post.shared);
         let snapshot =

@@ -170,3 +170,19 @@ pub async fn z13_a_graceful_stop_is_remembered(test: &mut dyn TestStore) {
     let taken = store.take_queues(world.worker(1).await, at(1), 10).await.unwrap();
     assert_eq!((taken.len(), taken[0].taken_over), (1, false));
 }
+
+pub async fn d05_who_takes_a_queue_learns_what_a_former_owner_left(store: &dyn Store) {
+    let world = World::new(store).await;
+    let connection = world.connection("hook", false).await;
+    let other = world.connection("other", false).await;
+    let stored = world.stored(&connection, 2).await;
+    world.stored(&other, 1).await;
+    let lease = world.owner(&connection, 5).await;
+    store.claim(lease, at(5), WindowLimit { deliveries_max: 1, bytes_max: u64::MAX }).await.unwrap();
+    assert!(store.submit_command(world.command(&connection, stored[1], 7), at(6)).await.unwrap());
+    store.release_queue(lease).await.unwrap();
+    let worker = world.worker(7).await;
+    let taken = store.take_named_queues(worker, at(7), vec![connection.id, other.id]).await.unwrap();
+    let left: Vec<_> = taken.iter().map(|one| (one.lease.queue_id, one.has_claims, one.has_commands)).collect();
+    assert_eq!(left, [(connection.id, true, true), (other.id, false, false)]);
+}

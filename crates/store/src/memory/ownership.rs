@@ -85,7 +85,10 @@ impl Data {
         queue.owner = Some(worker_id);
         queue.is_unreleased = true;
         let lease = QueueLease { queue_id, worker_id, token: FencingToken(queue.token) };
-        Some(TakenQueue { lease, taken_over })
+        let has_claims = !queue.processing.is_empty();
+        let has_commands =
+            self.commands.values().any(|(command, answer)| command.queue_id == queue_id && answer.is_none());
+        Some(TakenQueue { lease, taken_over, has_claims, has_commands })
     }
 
     pub(super) fn release_queue(&mut self, lease: QueueLease) -> Result<(), StoreError> {

@@ -17,9 +17,9 @@ use super::work::Work;
 use crate::StoreError;
 
 /// A checkpoint is asked for each time the WAL has grown by this many pages of 4 KiB.
-const STEP_PAGES: i64 = if cfg!(test) { 64 } else { (4 << 20) / 4096 };
+const STEP_PAGES: i64 = if cfg!(test) { 64 } else { (16 << 20) / 4096 };
 /// From here on the writer helps, so that the WAL can begin anew.
-const LARGE_PAGES: i64 = if cfg!(test) { 512 } else { (48 << 20) / 4096 };
+const LARGE_PAGES: i64 = if cfg!(test) { 512 } else { (64 << 20) / 4096 };
 /// A longer WAL file is cut once nobody writes.
 const KEPT_FILE_BYTES: u64 = 16 << 20;
 /// Without a commit for this long the store counts as quiet.

@@ -95,6 +95,10 @@ pub(super) fn take_named_queues(
     take(work, worker_id, now, named)
 }
 
+pub(super) const HAS_CLAIMS_SQL: &str =
+    "SELECT 1 FROM delivery WHERE connection_id = ?1 AND status = 'PROCESSING' LIMIT 1";
+pub(super) const HAS_COMMANDS_SQL: &str = "SELECT 1 FROM command WHERE queue_id = ?1 AND answer IS NULL LIMIT 1";
+
 fn take(work: &Work, worker_id: WorkerId, now: Timestamp, wanted: &[QueueId]) -> Result<Vec<TakenQueue>, StoreError> {
     let mut taken = Vec::with_capacity(wanted.len());
     for id in wanted {
@@ -109,7 +113,13 @@ fn take(work: &Work, worker_id: WorkerId, now: Timestamp, wanted: &[QueueId]) ->
             queue.unreleased = true;
         });
         let lease = QueueLease { queue_id: *id, worker_id, token: FencingToken(token) };
-        taken.push(TakenQueue { lease, taken_over: queue.unreleased });
+        let has = |sql: &str| work.first(sql, &[&key(id.as_u128())], |_| Ok(())).map(|found| found.is_some());
+        taken.push(TakenQueue {
+            lease,
+            taken_over: queue.unreleased,
+            has_claims: has(HAS_CLAIMS_SQL)?,
+            has_commands: has(HAS_COMMANDS_SQL)?,
+        });
     }
     Ok(taken)
 }

@@ -51,6 +51,11 @@ impl Queue {
         }
     }
 
+    /// What changes seldom, and what the indexes are over.
+    fn ownership(&self) -> (bool, i64, Option<WorkerId>, bool, bool) {
+        (self.ordered, self.token, self.owner, self.unreleased, self.deleted)
+    }
+
     pub fn is_held_under(&self, lease: &QueueLease) -> bool {
         self.owner == Some(lease.worker_id) && self.token == lease.token.0
     }
@@ -77,9 +82,20 @@ impl Queue {
     }
 }
 
+/// What of a kept row is not in the file yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Change {
+    None,
+    /// Counters only, as nearly always: no index of ownership is touched.
+    Counters,
+    Whole,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Queues {
-    kept: BTreeMap<QueueId, (Queue, bool)>,
+    kept: BTreeMap<QueueId, (Queue, Change)>,
+    /// Those of them that have changed; of ten thousand busy queues a transaction touches a few.
+    changed: Vec<QueueId>,
     touches: u64,
 }
 
@@ -89,21 +105,22 @@ impl Queues {
         self.touches
     }
 
-    pub fn take_changed(&mut self) -> Vec<Queue> {
-        let changed: Vec<Queue> = self
-            .kept
-            .values_mut()
-            .filter(|(_, changed)| *changed)
-            .map(|(queue, changed)| {
-                *changed = false;
-                queue.clone()
-            })
-            .collect();
-        changed
+    /// The rows to write, with how much of each.
+    pub fn take_changed(&mut self) -> Vec<(Queue, Change)> {
+        let mut rows = Vec::with_capacity(self.changed.len());
+        for id in self.changed.drain(..) {
+            if let Some((queue, change)) = self.kept.get_mut(&id)
+                && *change != Change::None
+            {
+                rows.push((queue.clone(), std::mem::replace(change, Change::None)));
+            }
+        }
+        rows
     }
 
     pub fn forget(&mut self) {
         self.kept.clear();
+        self.changed.clear();
     }
 
     /// Called between transactions, when all has been written.
@@ -142,7 +159,7 @@ pub(super) fn find(work: &Work, id: QueueId) -> Result<Option<Queue>, StoreError
         })
     })?;
     if let Some(queue) = &found {
-        work.queues().kept.insert(id, (queue.clone(), false));
+        work.queues().kept.insert(id, (queue.clone(), Change::None));
     }
     Ok(found)
 }
@@ -155,10 +172,16 @@ pub(super) fn held(work: &Work, lease: &QueueLease) -> Result<Queue, StoreError>
 /// Changes a queue that `find` has found.
 pub(super) fn change(work: &Work, id: QueueId, change: impl FnOnce(&mut Queue)) {
     let mut queues = work.queues();
+    let queues = &mut *queues;
     queues.touches += 1;
     if let Some((queue, changed)) = queues.kept.get_mut(&id) {
+        if *changed == Change::None {
+            queues.changed.push(id);
+        }
+        let before = queue.ownership();
         change(queue);
-        *changed = true;
+        let now = if queue.ownership() == before { Change::Counters } else { Change::Whole };
+        *changed = now.max(*changed);
     }
 }
 
@@ -166,7 +189,8 @@ pub(super) fn change(work: &Work, id: QueueId, change: impl FnOnce(&mut Queue)) 
 pub(super) fn put(work: &Work, queue: Queue) {
     let mut queues = work.queues();
     queues.touches += 1;
-    queues.kept.insert(queue.id, (queue, true));
+    queues.changed.push(queue.id);
+    queues.kept.insert(queue.id, (queue, Change::Whole));
 }
 
 pub(super) fn remove(work: &Work, id: QueueId) -> Result<(), StoreError> {
@@ -175,13 +199,21 @@ pub(super) fn remove(work: &Work, id: QueueId) -> Result<(), StoreError> {
     Ok(())
 }
 
-pub(super) fn write(work: &Work, changed: &[Queue]) -> Result<(), StoreError> {
+const COUNTERS: &str = "next_position = excluded.next_position, waiting = excluded.waiting, \
+     waiting_bytes = excluded.waiting_bytes, dead = excluded.dead, accepted = excluded.accepted, pruned = excluded.pruned";
+const OWNERSHIP: &str = "ordered = excluded.ordered, token = excluded.token, owner = excluded.owner, \
+     unreleased = excluded.unreleased, deleted = excluded.deleted";
+
+pub(super) fn write(work: &Work, changed: &[(Queue, Change)]) -> Result<(), StoreError> {
+    let (whole, counters): (Vec<_>, Vec<_>) = changed.iter().partition(|(_, change)| *change == Change::Whole);
+    write_columns(work, &counters, COUNTERS)?;
+    write_columns(work, &whole, &format!("{COUNTERS}, {OWNERSHIP}"))
+}
+
+fn write_columns(work: &Work, rows: &[&(Queue, Change)], columns: &str) -> Result<(), StoreError> {
     let before = format!("INSERT INTO queue ({COLUMNS}) VALUES ");
-    let after = " ON CONFLICT (id) DO UPDATE SET ordered = excluded.ordered, next_position = excluded.next_position, \
-         waiting = excluded.waiting, waiting_bytes = excluded.waiting_bytes, dead = excluded.dead, accepted = excluded.accepted, \
-         pruned = excluded.pruned, token = excluded.token, owner = excluded.owner, unreleased = excluded.unreleased, \
-         deleted = excluded.deleted";
-    write_rows(work, (&before, 13, after), changed, |to, queue| {
+    let after = format!(" ON CONFLICT (id) DO UPDATE SET {columns}");
+    write_rows(work, (&before, 13, &after), rows, |to, (queue, _)| {
         to.push(key(queue.id.as_u128()))?;
         to.push(key(queue.project_id.as_u128()))?;
         to.push(queue.ordered)?;

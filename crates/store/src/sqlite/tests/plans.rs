@@ -81,6 +81,8 @@ async fn every_hot_verb_and_every_listing_goes_along_an_index() {
         window::load_sql(),
         window::claim_sql(),
         window::NEXT_DUE_SQL.to_owned(),
+        ownership::HAS_CLAIMS_SQL.to_owned(),
+        ownership::HAS_COMMANDS_SQL.to_owned(),
         listing::line_sql(),
         listing::due_sql(),
         lookups::dead_letter_sql("*", DeadLetterFilter::default()),
