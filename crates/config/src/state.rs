@@ -45,6 +45,14 @@ impl State {
         Ok(state)
     }
 
+    /// Without all that is not of this project.
+    pub fn keep_only(&mut self, project: ProjectId) {
+        self.projects.retain(|_, found| found.id == project);
+        self.connections.retain(|(of, _, _), _| *of == project);
+        self.topics.retain(|(of, _), _| *of == project);
+        self.subscriptions.retain(|_, found| found.project_id == project);
+    }
+
     /// The same with this change made.
     pub fn make(&mut self, change: &ConfigChange) {
         match change {

@@ -126,6 +126,10 @@ id_type!(/// A body in the store, shared by all deliveries of one event.
     BodyId, "bod_");
 id_type!(/// One running process that delivers.
     WorkerId, "wrk_");
+id_type!(/// An API key, for its whole life: a rotation keeps it.
+    KeyId, "key_");
+id_type!(/// An entry of the audit log.
+    AuditId, "aud_");
 id_type!(/// An operator's command that waits for the owner of a queue (D06).
     CommandId, "cmd_");
 id_type!(/// A job: one act over many deliveries (P08).

@@ -4,6 +4,7 @@
 //! (law 1 of the architecture). It must not know of stores, sockets, HTTP servers or files.
 #![forbid(unsafe_code)]
 
+pub mod access;
 pub mod attempt;
 pub mod call;
 pub mod connection;
@@ -14,6 +15,7 @@ pub mod health;
 pub mod http_url;
 pub mod id;
 pub mod job;
+pub mod masking;
 pub mod message;
 pub mod outcome;
 pub mod pace;

@@ -107,7 +107,7 @@ pub struct HeaderList(Vec<(String, String)>);
 
 /// Whether a header's value is, by its name, a secret of somebody's: it is masked wherever people look.
 pub fn is_secret_header(name: &str) -> bool {
-    const NAMES: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "set-cookie"];
+    const NAMES: [&str; 5] = ["authorization", "proxy-authorization", "cookie", "set-cookie", "x-postrider-key"];
     const PARTS: [&str; 7] = ["api-key", "apikey", "api_key", "subscription-key", "token", "secret", "password"];
     let name = name.to_ascii_lowercase();
     NAMES.contains(&name.as_str()) || PARTS.iter().any(|part| name.contains(part))

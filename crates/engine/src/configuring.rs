@@ -6,8 +6,12 @@ use std::sync::Arc;
 
 use postrider_core::connection::{Connection, ConnectionSpec, check_name};
 use postrider_core::id::{ConnectionId, ProjectId};
-use postrider_store::{ConfigChange, StoreError};
+use postrider_core::masking::masked_settings;
+use postrider_store::{AuditEntry, Change, StoreError};
+use serde_json::Value;
 
+use crate::actor::Actor;
+use crate::audit::Describe as _;
 use crate::engine::{ConnectionRef, NewConnection};
 use crate::refusal::Refusal;
 use crate::runner::ToRunner;
@@ -16,6 +20,7 @@ use crate::shared::Shared;
 
 pub(crate) async fn create(
     shared: &Shared,
+    actor: &Actor,
     project_id: ProjectId,
     new: NewConnection,
 ) -> Result<Arc<Connection>, Refusal> {
@@ -32,13 +37,16 @@ pub(crate) async fn create(
         created_at: now,
         updated_at: now,
     });
-    shared.store.create_connection(&connection).await.map_err(|error| named(error, &connection))?;
+    let entry = entry(shared, actor, "connection.create", &connection).with_after(shown(&connection));
+    let change = Change::CreateConnection(Box::new((*connection).clone()));
+    shared.store.change(change, entry).await.map_err(|error| named(error, &connection))?;
     shared.connections.put(Arc::clone(&connection));
     Ok(connection)
 }
 
 pub(crate) async fn replace(
     shared: &Shared,
+    actor: &Actor,
     project_id: ProjectId,
     wanted: &ConnectionRef,
     new: NewConnection,
@@ -52,7 +60,7 @@ pub(crate) async fn replace(
         )));
     }
     let (name, spec) = validated(shared, project_id, &new)?;
-    write(shared, &known, |connection| {
+    write(shared, actor, "connection.replace", &known, |connection| {
         connection.name = name;
         connection.written = new.written;
         connection.spec = spec;
@@ -62,6 +70,7 @@ pub(crate) async fn replace(
 
 pub(crate) async fn set_paused(
     shared: &Shared,
+    actor: &Actor,
     project_id: ProjectId,
     wanted: &ConnectionRef,
     paused: bool,
@@ -70,48 +79,23 @@ pub(crate) async fn set_paused(
     if known.paused == paused {
         return Ok(known);
     }
-    write(shared, &known, |connection| connection.paused = paused).await
+    let action = if paused { "connection.pause" } else { "connection.resume" };
+    write(shared, actor, action, &known, |connection| connection.paused = paused).await
 }
 
 pub(crate) async fn delete(
     shared: &Shared,
+    actor: &Actor,
     project_id: ProjectId,
     wanted: &ConnectionRef,
     forced: bool,
 ) -> Result<(), Refusal> {
     let known = shared.connections.find(project_id, wanted)?;
-    shared.store.delete_connection(known.id, forced, shared.now()).await.map_err(|error| named(error, &known))?;
+    let entry = entry(shared, actor, "connection.delete", &known).with_before(shown(&known));
+    let change = Change::DeleteConnection { id: known.id, forced, now: shared.now() };
+    shared.store.change(change, entry).await.map_err(|error| named(error, &known))?;
     shared.connections.remove(known.id);
     tell(shared, known.id);
-    Ok(())
-}
-
-/// Many changes at once, all of them or none, and then the cache, the runners and the sender learn of them.
-pub(crate) async fn apply(shared: &Shared, batch: Vec<ConfigChange>) -> Result<(), Refusal> {
-    shared.store.configure(batch.clone()).await?;
-    let mut has_new_topics = false;
-    for change in batch {
-        match change {
-            ConfigChange::CreateConnection(connection) => shared.connections.put(Arc::from(connection)),
-            ConfigChange::ReplaceConnection { connection, .. } => {
-                let id = connection.id;
-                shared.connections.put(Arc::from(connection));
-                tell(shared, id);
-            }
-            ConfigChange::CreateTopic(_) => has_new_topics = true,
-            // Nobody keeps these in memory.
-            ConfigChange::CreateProject(_)
-            | ConfigChange::ReplaceTopic { .. }
-            | ConfigChange::CreateSubscription(_)
-            | ConfigChange::ReplaceSubscription { .. } => {}
-        }
-    }
-    if has_new_topics {
-        // Dead letters may wait for just these topics.
-        for connection in shared.connections.all() {
-            shared.sweeps.settings_changed(connection.id);
-        }
-    }
     Ok(())
 }
 
@@ -135,6 +119,8 @@ fn validated(shared: &Shared, project_id: ProjectId, new: &NewConnection) -> Res
 /// `Conflict` when somebody else changed it meanwhile.
 async fn write(
     shared: &Shared,
+    actor: &Actor,
+    action: &str,
     known: &Connection,
     change: impl FnOnce(&mut Connection),
 ) -> Result<Arc<Connection>, Refusal> {
@@ -142,14 +128,29 @@ async fn write(
     change(&mut connection);
     connection.version = known.version.saturating_add(1);
     connection.updated_at = shared.now();
-    shared.store.replace_connection(&connection, known.version).await.map_err(|error| named(error, known))?;
+    let entry = entry(shared, actor, action, known).with_before(shown(known)).with_after(shown(&connection));
+    let change = Change::ReplaceConnection { connection: Box::new(connection.clone()), version: known.version };
+    shared.store.change(change, entry).await.map_err(|error| named(error, known))?;
     let connection = Arc::new(connection);
     shared.connections.put(Arc::clone(&connection));
     tell(shared, connection.id);
     Ok(connection)
 }
 
-fn tell(shared: &Shared, id: ConnectionId) {
+fn entry(shared: &Shared, actor: &Actor, action: &str, connection: &Connection) -> AuditEntry {
+    shared.audit_entry(actor, Some(connection.project_id), action).about(connection.id, &connection.name)
+}
+
+/// As the audit log keeps it: what was written, secrets masked.
+pub(crate) fn shown(connection: &Connection) -> Value {
+    let mut shown = masked_settings(&connection.written);
+    shown.insert("name".to_owned(), connection.name.clone().into());
+    shown.insert("type".to_owned(), connection.kind().as_str().into());
+    shown.insert("paused".to_owned(), connection.paused.into());
+    Value::Object(shown)
+}
+
+pub(crate) fn tell(shared: &Shared, id: ConnectionId) {
     shared.sender.forget(id);
     shared.queues.tell(id, ToRunner::ConnectionChanged);
     shared.sweeps.settings_changed(id);

@@ -16,6 +16,7 @@ use postrider_store::{ConfigChange, Idempotency, Job, Jobs, PullSubscription, Pu
 use postrider_wire::Sender;
 use serde_json::{Map, Value};
 
+use crate::actor::Actor;
 use crate::clock::Clock;
 use crate::dice::Dice;
 use crate::jobs::{self, JobOrder};
@@ -27,12 +28,14 @@ use crate::securities::Security;
 use crate::shared::Shared;
 use crate::tally::Figures;
 use crate::vault::Vault;
-use crate::{configuring, entry, lifecycle, topics};
+use crate::{configuring, entry, importing, lifecycle, topics};
 
 /// A running engine. Clones share it.
 #[derive(Clone)]
 pub struct Engine {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
+    /// Who does what is done through this clone.
+    pub(crate) actor: Arc<Actor>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -73,7 +76,13 @@ impl Engine {
         options: EngineOptions,
     ) -> Result<Engine, StartError> {
         let shared = lifecycle::start(store, sender, clock, dice, options).await?;
-        Ok(Engine { shared })
+        Ok(Engine { shared, actor: Arc::new(Actor::system()) })
+    }
+
+    /// The same engine, on behalf of somebody: what is done through it stands in the audit log under that name.
+    #[must_use]
+    pub fn acting_as(&self, actor: Arc<Actor>) -> Engine {
+        Engine { shared: Arc::clone(&self.shared), actor }
     }
 
     /// Takes nothing more in, lets attempts under way end for at most `grace`, settles them, releases every queue and closes the worker.
@@ -168,7 +177,7 @@ impl Engine {
         self.shared.connections.find(project, connection)
     }
     pub async fn create_connection(&self, project: ProjectId, new: NewConnection) -> Result<Arc<Connection>, Refusal> {
-        configuring::create(&self.shared, project, new).await
+        configuring::create(&self.shared, &self.actor, project, new).await
     }
     /// Replaces all settings; a new `name` renames it and keeps its queue (Z18). The kind cannot change.
     pub async fn replace_connection(
@@ -177,7 +186,7 @@ impl Engine {
         connection: &ConnectionRef,
         new: NewConnection,
     ) -> Result<Arc<Connection>, Refusal> {
-        configuring::replace(&self.shared, project, connection, new).await
+        configuring::replace(&self.shared, &self.actor, project, connection, new).await
     }
     pub async fn delete_connection(
         &self,
@@ -185,7 +194,7 @@ impl Engine {
         connection: &ConnectionRef,
         forced: bool,
     ) -> Result<(), Refusal> {
-        configuring::delete(&self.shared, project, connection, forced).await
+        configuring::delete(&self.shared, &self.actor, project, connection, forced).await
     }
     /// Pauses or resumes: while paused, calls are stored and nothing is sent.
     pub async fn set_paused(
@@ -194,12 +203,12 @@ impl Engine {
         connection: &ConnectionRef,
         paused: bool,
     ) -> Result<Arc<Connection>, Refusal> {
-        configuring::set_paused(&self.shared, project, connection, paused).await
+        configuring::set_paused(&self.shared, &self.actor, project, connection, paused).await
     }
 
     /// Applies a batch of changes to the configuration, all of them or none: `Conflict` when something has changed since it was read.
     pub async fn configure(&self, batch: Vec<ConfigChange>) -> Result<(), Refusal> {
-        configuring::apply(&self.shared, batch).await
+        importing::apply(&self.shared, &self.actor, batch).await
     }
     /// For new objects: what time it is, and where ids come from.
     pub fn clock_and_dice(&self) -> (&dyn Clock, &dyn Dice) {
@@ -216,7 +225,7 @@ impl Engine {
         self.shared.securities.find(project, name)
     }
     pub async fn create_security(&self, project: ProjectId, new: NewSecurity) -> Result<Arc<Security>, Refusal> {
-        securing::create(&self.shared, project, new).await
+        securing::create(&self.shared, &self.actor, project, new).await
     }
     /// Replaces all keys; the secret stays when it is left out and the type stays.
     pub async fn replace_security(
@@ -225,12 +234,12 @@ impl Engine {
         name: &str,
         new: NewSecurity,
     ) -> Result<Arc<Security>, Refusal> {
-        securing::replace(&self.shared, project, name, new).await
+        securing::replace(&self.shared, &self.actor, project, name, new).await
     }
     /// # Errors
     /// `Conflict`, naming them, while connections refer to it.
     pub async fn delete_security(&self, project: ProjectId, name: &str) -> Result<(), Refusal> {
-        securing::delete(&self.shared, project, name).await
+        securing::delete(&self.shared, &self.actor, project, name).await
     }
 
     // Deliveries, by a person.
@@ -240,11 +249,11 @@ impl Engine {
     pub async fn by_hand(&self, project: ProjectId, id: DeliveryId, act: ByHand) -> Result<Delivery, Refusal> {
         match act {
             ByHand::Edit | ByHand::Forward => Err(Refusal::Conflict("it needs a body or a topic".to_owned())),
-            act => operators::grant(&self.shared, project, id, Wish::Act(act)).await,
+            act => operators::grant(&self.shared, &self.actor, project, id, Wish::Act(act)).await,
         }
     }
     pub async fn edit_body(&self, project: ProjectId, id: DeliveryId, body: Bytes) -> Result<Delivery, Refusal> {
-        operators::grant(&self.shared, project, id, Wish::Edit(body)).await
+        operators::grant(&self.shared, &self.actor, project, id, Wish::Edit(body)).await
     }
     /// A dead letter goes to a topic, with or without the note in its headers.
     pub async fn forward(
@@ -254,21 +263,22 @@ impl Engine {
         topic: &TopicName,
         keep_header: bool,
     ) -> Result<Delivery, Refusal> {
-        operators::grant(&self.shared, project, id, Wish::Forward { topic: topic.clone(), keep_header }).await
+        operators::grant(&self.shared, &self.actor, project, id, Wish::Forward { topic: topic.clone(), keep_header })
+            .await
     }
 
     // Jobs: one act over many deliveries (Z23, P08).
 
     /// Stores the job and begins it. `Full` with `jobs_active_max` when the project has that many that have not ended.
     pub async fn create_job(&self, project: ProjectId, order: JobOrder) -> Result<Job, Refusal> {
-        jobs::create(&self.shared, project, order).await
+        jobs::create(&self.shared, &self.actor, project, order).await
     }
     pub async fn job(&self, project: ProjectId, id: JobId) -> Result<Job, Refusal> {
         jobs::one(&self.shared, project, id).await
     }
     /// Pauses, resumes or cancels. What has been handed to the owners of queues by then is still done.
     pub async fn control_job(&self, project: ProjectId, id: JobId, control: JobControl) -> Result<Job, Refusal> {
-        jobs::control(&self.shared, project, id, control).await
+        jobs::control(&self.shared, &self.actor, project, id, control).await
     }
     /// How many deliveries a job like this would be about, and whether all were counted in the time that a dry run gets.
     pub async fn count_for(&self, project: ProjectId, order: &JobOrder) -> Result<(u64, bool), Refusal> {
@@ -284,10 +294,10 @@ impl Engine {
         description: String,
         retention: Wait,
     ) -> Result<Topic, Refusal> {
-        topics::create(&self.shared, project, name, description, retention).await
+        topics::create(&self.shared, &self.actor, project, name, description, retention).await
     }
     pub async fn delete_topic(&self, project: ProjectId, name: &TopicName) -> Result<(), Refusal> {
-        topics::delete(&self.shared, project, name).await
+        topics::delete(&self.shared, &self.actor, project, name).await
     }
     pub async fn publish_to_topic(
         &self,
@@ -305,10 +315,10 @@ impl Engine {
         name: String,
         redeliver_after: Wait,
     ) -> Result<PullSubscription, Refusal> {
-        topics::subscribe(&self.shared, project, topic, name, redeliver_after).await
+        topics::subscribe(&self.shared, &self.actor, project, topic, name, redeliver_after).await
     }
     pub async fn delete_subscription(&self, project: ProjectId, topic: &TopicName, name: &str) -> Result<(), Refusal> {
-        topics::unsubscribe(&self.shared, project, topic, name).await
+        topics::unsubscribe(&self.shared, &self.actor, project, topic, name).await
     }
     pub async fn pull(
         &self,

@@ -3,7 +3,10 @@
 //! Everything with an `if` about policy is in the core (law 1). The engine must not know of HTTP servers, of SQL, or of bytes on the wire.
 #![forbid(unsafe_code)]
 
+mod actor;
+mod administration;
 mod attempt;
+mod audit;
 mod call;
 mod call_log;
 pub mod clock;
@@ -14,9 +17,11 @@ mod dispatcher;
 mod engine;
 mod entry;
 mod forwarding;
+mod importing;
 mod intake;
 mod jobs;
 mod keyed_calls;
+mod keys;
 mod lifecycle;
 mod maintenance;
 mod notifier;
@@ -33,10 +38,14 @@ mod tally;
 mod topics;
 pub mod vault;
 
+pub use actor::Actor;
+pub use administration::{NewKey, ShownKey};
 pub use clock::{Clock, SystemClock};
 pub use dice::{Dice, SystemDice};
 pub use engine::{ConnectionRef, Engine, NewConnection, SendOptions, StartError};
+pub use importing::configure_store;
 pub use jobs::{JobOrder, JobTarget};
+pub use keys::{KeyHolder, KeyRefused};
 pub use lifecycle::ensure_first_project;
 pub use options::EngineOptions;
 pub use refusal::Refusal;

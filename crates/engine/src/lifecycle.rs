@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use postrider_core::Wait;
-use postrider_core::id::{ProjectId, WorkerId};
-use postrider_store::{Project, Store, StoreError};
+use postrider_core::id::{AuditId, ProjectId, WorkerId};
+use postrider_store::{Project, ProjectSettings, Store, StoreError};
 use postrider_wire::Sender;
 use tokio::sync::watch;
 
@@ -20,7 +20,9 @@ use crate::dispatcher::{self, Queues};
 use crate::intake::{self, Intake};
 use crate::jobs::{self, JobNotice};
 use crate::keyed_calls::KeyedCalls;
+use crate::keys::KeyBook;
 use crate::maintenance::dlq_sweeper::{self, SweepNotice};
+use crate::maintenance::key_keeper;
 use crate::maintenance::lease_keeper::{self, Lease};
 use crate::maintenance::pruner;
 use crate::notifier::Notifier;
@@ -54,6 +56,8 @@ pub(crate) async fn start(
     for connection in store.all_connections().await? {
         connections.put(Arc::new(connection));
     }
+    let keys = KeyBook::default();
+    keys.load(&*store).await?;
     let (intake, requests) = Intake::new(options.intake_waiting_max);
     let (settler, orders) = Settler::new();
     let (call_log, records) = CallLog::new(options.call_log_waiting_max);
@@ -80,6 +84,8 @@ pub(crate) async fn start(
         tally: Tally::default(),
         vault,
         last_id: Mutex::default(),
+        keys,
+        last_audit_id: Mutex::new(AuditId::from_u128(0)),
         stopping: AtomicBool::new(false),
         ended: watch::Sender::new(false),
     });
@@ -98,6 +104,7 @@ pub(crate) async fn start(
     shared.spawn(dlq_sweeper::run(Arc::clone(&shared)));
     shared.spawn(pruner::run(Arc::clone(&shared)));
     shared.spawn(jobs::run(Arc::clone(&shared)));
+    shared.spawn(key_keeper::run(Arc::clone(&shared)));
     Ok(shared)
 }
 
@@ -106,7 +113,14 @@ pub async fn ensure_first_project(store: &dyn Store, clock: &dyn Clock, dice: &d
     if store.projects().await?.is_empty() {
         let now = clock.now();
         let id = ProjectId::new(now, dice.bits());
-        store.create_project(Project { id, name: FIRST_PROJECT.to_owned(), created_at: now }).await?;
+        store
+            .create_project(Project {
+                id,
+                name: FIRST_PROJECT.to_owned(),
+                settings: ProjectSettings::default(),
+                created_at: now,
+            })
+            .await?;
     }
     Ok(())
 }
@@ -129,6 +143,9 @@ pub(crate) async fn stop(shared: &Arc<Shared>, grace: Wait) {
         if tokio::time::timeout(LAST_WRITES, shared.queues.all_ended()).await.is_err() {
             tracing::error!("not every decision could be written before the stop; what is not written is sent again");
         }
+    }
+    if tokio::time::timeout(LAST_WRITES, key_keeper::write(shared)).await.is_err() {
+        tracing::warn!("the last uses of keys could not be written");
     }
     let closed = tokio::time::timeout(LAST_WRITES, shared.store.close_worker(shared.lease.worker_id())).await;
     if !matches!(closed, Ok(Ok(()))) {

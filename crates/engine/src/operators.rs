@@ -12,9 +12,13 @@ use postrider_core::delivery::Delivery;
 use postrider_core::id::{CommandId, DeliveryId, ProjectId};
 use postrider_core::topic::TopicName;
 use postrider_store::{
-    Command, CommandAct, CommandAnswer, Guard, NewBody, Placement, Settled, Settlement, TopicMessageDraft,
+    AuditEntry, Command, CommandAct, CommandAnswer, Guard, NewBody, Placement, Settled, Settlement, TopicMessageDraft,
 };
 
+use serde_json::json;
+
+use crate::actor::Actor;
+use crate::audit::Describe as _;
 use crate::refusal::Refusal;
 use crate::runner::ToRunner;
 use crate::shared::Shared;
@@ -54,9 +58,30 @@ impl Wish {
     }
 }
 
+/// What the audit log is told: the act, and what the delivery was before it. The body stays out of it.
+fn entry(shared: &Shared, actor: &Actor, delivery: &Delivery, wish: &Wish) -> AuditEntry {
+    let (action, after) = match wish {
+        Wish::Act(ByHand::Retry) => ("delivery.retry", None),
+        Wish::Act(ByHand::Resend) => ("delivery.resend", None),
+        Wish::Act(ByHand::Discard) => ("delivery.discard", None),
+        Wish::Act(ByHand::SetAside) => ("delivery.set_aside", None),
+        Wish::Act(ByHand::AttemptNow) => ("delivery.attempt_now", None),
+        Wish::Edit(body) => ("delivery.edit", Some(json!({"body_bytes": body.len()}))),
+        Wish::Act(ByHand::Edit) => ("delivery.edit", None),
+        Wish::Forward { topic, .. } => ("delivery.forward", Some(json!({"topic": topic}))),
+        Wish::Act(ByHand::Forward) => ("delivery.forward", None),
+    };
+    let mut entry = shared.audit_entry(actor, Some(delivery.project_id), action);
+    entry.object = Some(delivery.id.to_string());
+    entry.object_name = shared.connections.get(delivery.connection_id).map(|connection| connection.name.clone());
+    entry.after = after;
+    entry.with_before(json!({"status": delivery.progress.status.as_str(), "attempts": delivery.progress.attempts}))
+}
+
 /// Answers with the delivery as it stands then.
 pub(crate) async fn grant(
     shared: &Arc<Shared>,
+    actor: &Actor,
     project: ProjectId,
     id: DeliveryId,
     wish: Wish,
@@ -72,7 +97,7 @@ pub(crate) async fn grant(
         let held = delivery.progress.status.is_waiting();
         if held
             && let Some(act) = wish.command()
-            && let Some(answer) = ask_owner(shared, &delivery, act).await?
+            && let Some(answer) = ask_owner(shared, &delivery, act, entry(shared, actor, &delivery, &wish)).await?
         {
             return match answer {
                 CommandAnswer::Applied => read(shared, project, id).await,
@@ -81,7 +106,7 @@ pub(crate) async fn grant(
                 CommandAnswer::NotWaiting => continue,
             };
         }
-        if let Some(done) = change(shared, &delivery, &wish).await? {
+        if let Some(done) = change(shared, actor, &delivery, &wish).await? {
             return Ok(done);
         }
     }
@@ -94,13 +119,18 @@ async fn read(shared: &Shared, project: ProjectId, id: DeliveryId) -> Result<Del
 }
 
 /// `None`: nobody holds it.
-async fn ask_owner(shared: &Shared, delivery: &Delivery, act: CommandAct) -> Result<Option<CommandAnswer>, Refusal> {
+async fn ask_owner(
+    shared: &Shared,
+    delivery: &Delivery,
+    act: CommandAct,
+    entry: AuditEntry,
+) -> Result<Option<CommandAnswer>, Refusal> {
     let now = shared.now();
     let id = shared.new_command_id(now);
     let queue_id = delivery.connection_id;
     let command = Command { id, queue_id, delivery_id: delivery.id, act, issued_at: now, job_id: None };
     let mut answered = shared.notifier.expect_answer(id);
-    if !shared.store.submit_command(command, now).await? {
+    if !shared.store.submit_by_hand(command, entry, now).await? {
         shared.notifier.answered(id);
         return Ok(None);
     }
@@ -130,7 +160,12 @@ async fn wait_for_answer(
 }
 
 /// By version. `None`: somebody else was faster.
-async fn change(shared: &Arc<Shared>, delivery: &Delivery, wish: &Wish) -> Result<Option<Delivery>, Refusal> {
+async fn change(
+    shared: &Arc<Shared>,
+    actor: &Actor,
+    delivery: &Delivery,
+    wish: &Wish,
+) -> Result<Option<Delivery>, Refusal> {
     let Some(connection) = shared.connections.get(delivery.connection_id) else {
         return Err(Refusal::Conflict("its connection is gone".to_owned()));
     };
@@ -146,7 +181,7 @@ async fn change(shared: &Arc<Shared>, delivery: &Delivery, wish: &Wish) -> Resul
         }
     };
     let settlement = Settlement { edited_body, ..settlement(delivery, decision, forward) };
-    write(shared, delivery, settlement).await
+    write(shared, delivery, settlement, entry(shared, actor, delivery, wish)).await
 }
 
 /// A person's decision about a delivery that no owner holds: written if it has not changed since.
@@ -164,12 +199,16 @@ pub(crate) fn settlement(delivery: &Delivery, decision: Decision, forward: Optio
     }
 }
 
-async fn write(shared: &Arc<Shared>, delivery: &Delivery, settlement: Settlement) -> Result<Option<Delivery>, Refusal> {
+async fn write(
+    shared: &Arc<Shared>,
+    delivery: &Delivery,
+    settlement: Settlement,
+    entry: AuditEntry,
+) -> Result<Option<Delivery>, Refusal> {
     let waits = settlement.progress.status.is_waiting();
     let topic = settlement.forward.as_ref().map(|draft: &TopicMessageDraft| draft.topic.to_string());
-    let settled = shared.store.settle(vec![settlement]).await?.pop();
-    match settled {
-        Some(Settled::Applied { .. }) => {
+    match shared.store.settle_by_hand(settlement, entry).await? {
+        Settled::Applied { .. } => {
             if waits {
                 dispatcher::wake(shared, delivery.connection_id);
             } else {
@@ -177,8 +216,8 @@ async fn write(shared: &Arc<Shared>, delivery: &Delivery, settlement: Settlement
             }
             read(shared, delivery.project_id, delivery.id).await.map(Some)
         }
-        Some(Settled::NoTopic) => Err(Refusal::NotFound { what: "topic", name: topic.unwrap_or_default() }),
-        Some(Settled::Gone) => Err(Refusal::NotFound { what: "delivery", name: delivery.id.to_string() }),
-        Some(Settled::Stale) | None => Ok(None),
+        Settled::NoTopic => Err(Refusal::NotFound { what: "topic", name: topic.unwrap_or_default() }),
+        Settled::Gone => Err(Refusal::NotFound { what: "delivery", name: delivery.id.to_string() }),
+        Settled::Stale => Ok(None),
     }
 }

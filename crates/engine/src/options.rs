@@ -1,6 +1,7 @@
 //! The engine's own limits, each with its name (law 5). Limits of one connection are in its policy.
 
 use postrider_core::Wait;
+use postrider_store::AUDIT_RETENTION;
 
 use crate::vault::Keyring;
 
@@ -26,6 +27,8 @@ pub struct EngineOptions {
     pub other_workers: bool,
     /// How long the log keeps what has ended (V07).
     pub log_retention: Wait,
+    /// `audit_retention`: how long the audit log keeps its entries.
+    pub audit_retention: Wait,
     /// What secrets are sealed with at rest (D46).
     pub keyring: Keyring,
     /// Jobs of one project that have not ended, at most; a further one is refused (P08).
@@ -49,6 +52,7 @@ impl Default for EngineOptions {
             body_bytes_max: 8 << 20,
             other_workers: false,
             log_retention: Wait::from_secs(30 * 24 * 3600),
+            audit_retention: AUDIT_RETENTION,
             keyring: Keyring::default(),
             jobs_active_max: 8,
             job_batch_max: 256,

@@ -6,14 +6,17 @@ use std::sync::Arc;
 
 use postrider_core::connection::check_name;
 use postrider_core::id::{ProjectId, SecurityId};
+use postrider_core::masking::masked_settings;
 use postrider_core::security::{SecurityDefinition, SecurityKind, SecuritySpec};
 use postrider_core::settings::security::{self, ReadSecurity};
 use postrider_core::settings::{SettingError, security_keys};
 use postrider_core::{MASK, Secret};
-use postrider_store::StoreError;
+use postrider_store::{AuditEntry, Change, StoreError};
 use postrider_wire::Credentials;
 use serde_json::{Map, Value};
 
+use crate::actor::Actor;
+use crate::audit::Describe as _;
 use crate::refusal::Refusal;
 use crate::securities::Security;
 use crate::shared::Shared;
@@ -53,7 +56,12 @@ pub(crate) async fn load(shared: &Shared) -> Result<(), StoreError> {
     Ok(())
 }
 
-pub(crate) async fn create(shared: &Shared, project_id: ProjectId, new: NewSecurity) -> Result<Arc<Security>, Refusal> {
+pub(crate) async fn create(
+    shared: &Shared,
+    actor: &Actor,
+    project_id: ProjectId,
+    new: NewSecurity,
+) -> Result<Arc<Security>, Refusal> {
     let read = validated(&new)?;
     let secret = read.secret.clone().ok_or_else(|| missing(new.kind))?;
     check_credentials(&read.spec, &secret)?;
@@ -73,7 +81,8 @@ pub(crate) async fn create(shared: &Shared, project_id: ProjectId, new: NewSecur
         created_at: now,
         updated_at: now,
     };
-    shared.store.create_security(&definition).await?;
+    let entry = entry(shared, actor, "security.create", &definition).with_after(shown(&definition, true));
+    shared.store.change(Change::CreateSecurity(Box::new(definition.clone())), entry).await?;
     Ok(put(shared, definition, Ok(secret)))
 }
 
@@ -81,6 +90,7 @@ pub(crate) async fn create(shared: &Shared, project_id: ProjectId, new: NewSecur
 /// be given.
 pub(crate) async fn replace(
     shared: &Shared,
+    actor: &Actor,
     project_id: ProjectId,
     name: &str,
     new: NewSecurity,
@@ -111,15 +121,35 @@ pub(crate) async fn replace(
         updated_at: shared.now(),
         ..old.clone()
     };
-    shared.store.replace_security(&definition, old.version).await?;
+    let entry = entry(shared, actor, "security.replace", old).with_before(shown(old, false));
+    let entry = entry.with_after(shown(&definition, definition.sealed != old.sealed));
+    let change = Change::ReplaceSecurity { definition: Box::new(definition.clone()), version: old.version };
+    shared.store.change(change, entry).await?;
     Ok(put(shared, definition, secret))
 }
 
-pub(crate) async fn delete(shared: &Shared, project_id: ProjectId, name: &str) -> Result<(), Refusal> {
+pub(crate) async fn delete(shared: &Shared, actor: &Actor, project_id: ProjectId, name: &str) -> Result<(), Refusal> {
     let known = shared.securities.find(project_id, name)?;
-    shared.store.delete_security(known.definition.id).await?;
+    let old = &known.definition;
+    let entry = entry(shared, actor, "security.delete", old).with_before(shown(old, false));
+    shared.store.change(Change::DeleteSecurity(old.id), entry).await?;
     shared.securities.remove(project_id, name);
     Ok(())
+}
+
+fn entry(shared: &Shared, actor: &Actor, action: &str, definition: &SecurityDefinition) -> AuditEntry {
+    shared.audit_entry(actor, Some(definition.project_id), action).about(definition.id, &definition.name)
+}
+
+/// As the audit log keeps it: of the secret only whether it was set anew.
+fn shown(definition: &SecurityDefinition, secret_is_new: bool) -> Value {
+    let mut shown = masked_settings(&definition.written);
+    shown.insert("name".to_owned(), definition.name.clone().into());
+    shown.insert("type".to_owned(), definition.kind().as_str().into());
+    if secret_is_new {
+        shown.insert(definition.kind().secret_key().to_owned(), MASK.into());
+    }
+    Value::Object(shown)
 }
 
 /// Whether a connection's `security` names a definition of its project.

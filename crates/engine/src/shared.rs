@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
-use postrider_core::id::{BodyId, Cid, CommandId, DeliveryId};
+use postrider_core::id::{AuditId, BodyId, Cid, CommandId, DeliveryId};
 use postrider_core::roll::Roll;
 use postrider_store::Store;
 use postrider_wire::Sender;
@@ -22,6 +22,7 @@ use crate::dispatcher::Queues;
 use crate::intake::Intake;
 use crate::jobs::JobNotice;
 use crate::keyed_calls::KeyedCalls;
+use crate::keys::KeyBook;
 use crate::maintenance::dlq_sweeper::SweepNotice;
 use crate::maintenance::lease_keeper::Lease;
 use crate::notifier::Notifier;
@@ -54,6 +55,8 @@ pub(crate) struct Shared {
     pub vault: Arc<Vault>,
     /// The time of the last delivery's id, and its number in that millisecond.
     pub last_id: Mutex<(Timestamp, u16)>,
+    pub keys: KeyBook,
+    pub last_audit_id: Mutex<AuditId>,
     pub stopping: AtomicBool,
     /// Turns true once: every task ends where it stands.
     pub ended: watch::Sender<bool>,

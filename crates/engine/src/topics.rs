@@ -7,13 +7,18 @@ use postrider_core::Wait;
 use postrider_core::id::{EventId, ProjectId, SubscriptionId, TopicId};
 use postrider_core::message::HeaderList;
 use postrider_core::topic::TopicName;
-use postrider_store::{NewBody, PullSubscription, Pulled, StoreError, Topic, TopicMessageDraft};
+use postrider_store::{Change, NewBody, PullSubscription, Pulled, StoreError, Topic, TopicMessageDraft};
 
+use serde_json::{Value, json};
+
+use crate::actor::Actor;
+use crate::audit::Describe as _;
 use crate::refusal::Refusal;
 use crate::shared::Shared;
 
 pub(crate) async fn create(
     shared: &Shared,
+    actor: &Actor,
     project_id: ProjectId,
     name: TopicName,
     description: String,
@@ -22,7 +27,8 @@ pub(crate) async fn create(
     let now = shared.now();
     let id = TopicId::new(now, shared.dice.bits());
     let topic = Topic { id, project_id, name, description, retention, created_at: now };
-    shared.store.create_topic(topic.clone()).await?;
+    let entry = shared.audit_entry(actor, Some(project_id), "topic.create").about(id, topic.name.as_str());
+    shared.store.change(Change::CreateTopic(topic.clone()), entry.with_after(shown(&topic))).await?;
     // Dead letters may wait for just this topic.
     for connection in shared.connections.all() {
         shared.sweeps.settings_changed(connection.id);
@@ -30,8 +36,22 @@ pub(crate) async fn create(
     Ok(topic)
 }
 
-pub(crate) async fn delete(shared: &Shared, project_id: ProjectId, name: &TopicName) -> Result<(), Refusal> {
-    shared.store.delete_topic(project_id, name).await.map_err(|error| named(error, name))
+/// As the audit log keeps it.
+pub(crate) fn shown(topic: &Topic) -> Value {
+    let retention_seconds = topic.retention.as_millis() / 1000;
+    json!({"name": topic.name, "description": topic.description, "retention_seconds": retention_seconds})
+}
+
+pub(crate) async fn delete(
+    shared: &Shared,
+    actor: &Actor,
+    project_id: ProjectId,
+    name: &TopicName,
+) -> Result<(), Refusal> {
+    let topic = find(shared, project_id, name).await?;
+    let entry = shared.audit_entry(actor, Some(project_id), "topic.delete").about(topic.id, name.as_str());
+    let change = Change::DeleteTopic { project_id, name: name.clone() };
+    shared.store.change(change, entry).await.map_err(|error| named(error, name))
 }
 
 pub(crate) async fn publish(
@@ -55,6 +75,7 @@ pub(crate) async fn publish(
 
 pub(crate) async fn subscribe(
     shared: &Shared,
+    actor: &Actor,
     project_id: ProjectId,
     name: &TopicName,
     subscription: String,
@@ -70,18 +91,23 @@ pub(crate) async fn subscribe(
         redeliver_after,
         created_at: now,
     };
-    shared.store.create_subscription(subscription.clone()).await?;
+    let entry = shared.audit_entry(actor, Some(project_id), "subscription.create");
+    let entry = entry.about(subscription.id, &subscription.name);
+    let after = json!({"name": subscription.name, "topic": name, "redeliver_after_seconds": redeliver_after.as_millis() / 1000});
+    shared.store.change(Change::CreateSubscription(subscription.clone()), entry.with_after(after)).await?;
     Ok(subscription)
 }
 
 pub(crate) async fn unsubscribe(
     shared: &Shared,
+    actor: &Actor,
     project_id: ProjectId,
     name: &TopicName,
     subscription: &str,
 ) -> Result<(), Refusal> {
     let found = find_subscription(shared, project_id, name, subscription).await?;
-    Ok(shared.store.delete_subscription(found.id).await?)
+    let entry = shared.audit_entry(actor, Some(project_id), "subscription.delete").about(found.id, &found.name);
+    Ok(shared.store.change(Change::DeleteSubscription(found.id), entry).await?)
 }
 
 pub(crate) async fn pull(

@@ -17,7 +17,7 @@ use stage::faltering::Faltering;
 use stage::*;
 
 fn order(act: JobAct, target: JobTarget) -> JobOrder {
-    JobOrder { act, target, who: "admin".to_owned() }
+    JobOrder { act, target }
 }
 
 async fn begun(stage: &Stage, act: JobAct, target: JobTarget) -> Job {

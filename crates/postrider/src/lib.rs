@@ -20,8 +20,9 @@
 mod client;
 
 pub use client::{
-    Attempt, BatchResult, Call, Client, ClientError, Connection, ConnectionState, DeadLetter, Delivery, DeliveryQuery,
-    FieldProblem, ImportOptions, Imported, ImportedKey, ImportedObject, Job, JobAct, JobTarget, LineResult, Matching,
-    Page, PageQuery, PlannedAttempt, Problem, Pulled, Response, Schedule, SecurityDefinition, SecurityState,
-    SendResult, Subscription, Topic, TopicMessage,
+    ApiKey, Attempt, AuditActor, AuditEntry, AuditQuery, BatchResult, Call, Client, ClientError, Connection,
+    ConnectionState, DeadLetter, Delivery, DeliveryQuery, FieldProblem, ImportOptions, Imported, ImportedKey,
+    ImportedObject, Job, JobAct, JobTarget, LineResult, Matching, Page, PageQuery, PlannedAttempt, Problem, Project,
+    Pulled, Response, Schedule, SecurityDefinition, SecurityState, SendResult, Subscription, Topic, TopicMessage,
+    Whose,
 };

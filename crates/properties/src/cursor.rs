@@ -10,8 +10,8 @@ use postrider_core::delivery::{Origin, Progress};
 use postrider_core::id::{BodyId, Cid, ConnectionId, DeliveryId, ProjectId};
 use postrider_core::message::RequestHead;
 use postrider_store::{
-    DeliveryFilter, MemoryStore, NewBody, NewDelivery, Page, PageRequest, Project, SqliteOptions, SqliteStore, Store,
-    StoreError,
+    DeliveryFilter, MemoryStore, NewBody, NewDelivery, Page, PageRequest, Project, ProjectSettings, SqliteOptions,
+    SqliteStore, Store, StoreError,
 };
 use postrider_web::Query;
 use serde_json::{Map, json};
@@ -112,7 +112,8 @@ fn filled<S: Store>(store: S) -> S {
 
 /// A project with connections of these names, and deliveries waiting in the queue of the first.
 fn fill(store: &dyn Store, names: &[&str], deliveries: u128) {
-    let project = Project { id: PROJECT, name: "default".to_owned(), created_at: NOW };
+    let project =
+        Project { id: PROJECT, name: "default".to_owned(), settings: ProjectSettings::default(), created_at: NOW };
     now(store.create_project(project)).expect("the project is new");
     for (number, name) in (1..).zip(names) {
         now(store.create_connection(&connection(number, name))).expect("the name is new");

@@ -7,7 +7,7 @@ use postrider_config::document::{DOCUMENT_BYTES_MAX, read as read_document};
 use postrider_config::{Action, File, Finding, Plan, Refused, SECTIONS, State, export, plan, read};
 use postrider_core::Timestamp;
 use postrider_core::id::ProjectId;
-use postrider_store::{ConfigChange, Project};
+use postrider_store::{ConfigChange, Project, ProjectSettings};
 
 /// The input is the file. `Env.HOST` has a value, nothing else of the environment.
 pub fn holds(data: &[u8]) {
@@ -19,7 +19,12 @@ pub fn holds(data: &[u8]) {
 
     let mut state = State::default();
     let (id, created_at) = (ProjectId::from_u128(1), Timestamp::from_millis(0));
-    state.make(&ConfigChange::CreateProject(Project { id, name: "default".to_owned(), created_at }));
+    state.make(&ConfigChange::CreateProject(Project {
+        id,
+        name: "default".to_owned(),
+        settings: ProjectSettings::default(),
+        created_at,
+    }));
     let file = file(text);
     let first = match planned(&file, &state) {
         Ok(plan) => plan,

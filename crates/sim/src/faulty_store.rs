@@ -256,6 +256,9 @@ macro_rules! with_any_fate {
     };
 }
 
+#[path = "faulty_audit.rs"]
+mod audit;
+
 #[async_trait]
 impl StoreRead for FaultyStore {
     async fn project(&self, name_or_id: &str) -> Result<Option<Project>, StoreError> {

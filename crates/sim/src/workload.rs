@@ -231,7 +231,7 @@ impl Workload {
         let (then, pause_ms) = (self.rng.random_range(0..10), self.rng.random_range(0..50));
         let engine = engine.clone();
         tokio::spawn(async move {
-            let order = JobOrder { act, target, who: "workload".to_owned() };
+            let order = JobOrder { act, target };
             let Ok(job) = engine.create_job(project, order).await else { return };
             tokio::time::sleep(Duration::from_millis(pause_ms)).await;
             match then {

@@ -139,7 +139,12 @@ async fn measure(directory: &Path, ordered: bool, messages: u64, lanes: u64, bac
     let mut store = Arc::new(SqliteStore::open(&path, SqliteOptions::default()).expect("a measurement fails loudly"));
     let project = ProjectId::from_u128(1);
     store
-        .create_project(Project { id: project, name: "p".to_owned(), created_at: at(0) })
+        .create_project(Project {
+            id: project,
+            name: "p".to_owned(),
+            settings: ProjectSettings::default(),
+            created_at: at(0),
+        })
         .await
         .expect("a measurement fails loudly");
     let mut leases = connections(&store, project, ordered).await;

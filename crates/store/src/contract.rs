@@ -9,15 +9,17 @@ use postrider_core::topic::TopicName;
 use postrider_core::{Wait, delivery::Delivery};
 
 use crate::StoreError;
+use crate::audit::AuditLog;
 use crate::calls::KeyedCalls;
 use crate::configure::StoreConfigure;
+use crate::credentials::Credentials;
 use crate::jobs::Jobs;
 use crate::read::StoreRead;
 use crate::records::*;
 use crate::security::SecurityDefinitions;
 
 #[async_trait]
-pub trait Store: StoreRead + StoreConfigure + Jobs + SecurityDefinitions + KeyedCalls {
+pub trait Store: StoreRead + StoreConfigure + Jobs + SecurityDefinitions + KeyedCalls + Credentials + AuditLog {
     // Intake.
 
     /// Stores requests durably, in the order given; answers come in the same order. Positions are given in commit order (D02). A caller may

@@ -4,11 +4,13 @@
 //! workers, and `now` is always an argument. It must not know of policies: decisions come in as values and are written whole.
 #![forbid(unsafe_code)]
 
+pub mod audit;
 mod calls;
 mod configure;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod contract;
+pub mod credentials;
 mod error;
 mod filter;
 mod jobs;
@@ -20,9 +22,11 @@ mod security;
 pub mod sqlite;
 mod unclaimed;
 
+pub use audit::{AUDIT_RETENTION, AuditActor, AuditEntry, AuditFilter, AuditLog, Change};
 pub use calls::{KeyedCalls, Reserved};
 pub use configure::{ConfigChange, StoreConfigure};
 pub use contract::Store;
+pub use credentials::{ApiKey, Credentials, FormerKey, KEYS_MAX, KeyHash};
 pub use error::StoreError;
 pub use filter::{CountColumn, CountRange, DeliveryFilter, TimeColumn, TimeRange};
 pub use jobs::{Counted, Job, JobItem, JobItems, JobScope, JobStep, JobStepped, Jobs, NewJob, Skipped};

@@ -11,6 +11,7 @@ use postrider_core::message::{HeaderList, RequestHead};
 use postrider_core::schedule::Ladder;
 use postrider_core::topic::TopicName;
 use postrider_core::{Timestamp, Wait};
+use serde::{Deserialize, Serialize};
 
 /// A request to store durably before anybody is told (law 3).
 #[derive(Clone, Debug)]
@@ -247,7 +248,28 @@ pub struct Pulled {
 pub struct Project {
     pub id: ProjectId,
     pub name: String,
+    pub settings: ProjectSettings,
     pub created_at: Timestamp,
+}
+
+/// What an operator says about a project (D45).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ProjectSettings {
+    /// Who is written to about it.
+    pub owner_email: Option<String>,
+    /// Whether its webhooks are paid for; `false`: `not_entitled`.
+    pub entitled: bool,
+    /// Webhook attempts a second over all endpoints; `None`: no limit.
+    pub rate_limit_per_second: Option<u32>,
+    /// Webhook attempts at a time over all endpoints; `None`: no limit.
+    pub concurrency: Option<u32>,
+}
+
+impl Default for ProjectSettings {
+    fn default() -> Self {
+        ProjectSettings { owner_email: None, entitled: true, rate_limit_per_second: None, concurrency: None }
+    }
 }
 
 /// How many rows one step of retention removed; zero of each means there is nothing more to do now.

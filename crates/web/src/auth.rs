@@ -1,10 +1,7 @@
-//! Who may ask: one admin key, of which only the SHA-256 hash is kept, compared in constant time.
+//! The key that the installation was set up with, which opens everything. Of it only the SHA-256 hash is kept, compared in constant time.
 //!
-//! It must not know what the request is about. The key itself is never stored, logged or handed on (D14).
+//! Keys with scopes are the engine's (`key_holder`). It must not know what the request is about. The key itself is never stored, logged or handed on (D14).
 
-use axum::extract::{Request, State};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use postrider_engine::Dice;
@@ -12,13 +9,8 @@ use postrider_store::{Store, StoreError, StoreRead};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::problem::Problem;
-
 /// The named value of the store that holds the key's hash, in hexadecimal.
 pub const ADMIN_KEY_HASH: &str = "admin_key_hash";
-
-/// These need no key.
-pub const OPEN_PATHS: [&str; 2] = ["/health/live", "/health/ready"];
 
 /// The header of a key, beside `Authorization: Bearer`.
 pub const API_KEY_HEADER: &str = "x-api-key";
@@ -93,23 +85,11 @@ async fn set(store: &dyn Store, key: &str) -> Result<(), KeyError> {
     Ok(())
 }
 
-/// Lets a request through that carries the key or asks for its health.
-pub async fn require_key(State(admin): State<AdminKey>, request: Request, next: Next) -> Response {
-    if OPEN_PATHS.contains(&request.uri().path()) {
-        return next.run(request).await;
+/// What a request presents as a key: in either header, and on the raw path only in the one that is ours alone.
+pub(crate) fn presented_keys<'a>(path: &str, headers: &'a HeaderMap) -> Vec<&'a [u8]> {
+    if is_raw(path) {
+        return plain_keys(headers).collect();
     }
-    let presented = if is_raw(request.uri().path()) {
-        plain_keys(request.headers()).collect()
-    } else {
-        presented_keys(request.headers())
-    };
-    if presented.iter().any(|key| admin.opens(key)) {
-        return next.run(request).await;
-    }
-    Problem::unauthorized(!presented.is_empty()).into_response()
-}
-
-fn presented_keys(headers: &HeaderMap) -> Vec<&[u8]> {
     let bearer = headers.get_all(AUTHORIZATION).iter().filter_map(|value| {
         let (scheme, key) = value.as_bytes().split_at_checked(7)?;
         scheme.eq_ignore_ascii_case(b"Bearer ").then(|| key.trim_ascii())
@@ -187,12 +167,13 @@ mod tests {
     fn keys_come_in_either_header() {
         let mut headers = HeaderMap::new();
         headers.append(AUTHORIZATION, HeaderValue::from_static("Basic abc"));
-        assert!(presented_keys(&headers).is_empty());
+        assert!(presented_keys("/", &headers).is_empty());
         headers.append(AUTHORIZATION, HeaderValue::from_static("bearer  one "));
         headers.append("X-API-Key", HeaderValue::from_static("two"));
-        assert_eq!(presented_keys(&headers), [&b"one"[..], b"two"]);
+        assert_eq!(presented_keys("/", &headers), [&b"one"[..], b"two"]);
+        assert_eq!(presented_keys("/api/v1/projects/p/connections/c/raw/x", &headers), [&b"two"[..]]);
         let mut short = HeaderMap::new();
         short.append(AUTHORIZATION, HeaderValue::from_static("Bear"));
-        assert!(presented_keys(&short).is_empty());
+        assert!(presented_keys("/", &short).is_empty());
     }
 }

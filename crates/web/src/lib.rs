@@ -5,12 +5,16 @@
 
 pub mod api;
 pub mod auth;
+mod gate;
 pub mod problem;
 mod read;
+mod routes;
 pub mod server;
 
-pub use api::{ApiOptions, AppState, read_message, router};
+pub use api::{ApiOptions, AppState, read_message, router, routes};
 pub use auth::{AdminKey, KeyError, ensure_admin_key};
+pub use gate::PeerAddress;
 pub use problem::{FieldError, Problem};
 pub use read::{BodyBounds, Query};
+pub use routes::{Needs, PROJECT, Routes, Rule, Rules};
 pub use server::{BindError, Server, ServerLimits};

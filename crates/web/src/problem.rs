@@ -3,9 +3,10 @@
 //! Details are written for callers. What failed inside (paths, SQL, panics) goes to the log and must not be known here.
 
 use axum::response::{IntoResponse, Response};
-use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, StatusCode};
 use postrider_core::SettingError;
+use postrider_core::access::ScopeSet;
 use postrider_core::decide::Refused;
 use postrider_engine::Refusal;
 use postrider_store::StoreError;
@@ -108,6 +109,23 @@ impl Problem {
         };
         Problem::new(StatusCode::UNAUTHORIZED, detail)
             .with_header(WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
+    }
+
+    /// 403, RFC 6750 section 3.1: the key is valid and does not reach so far.
+    pub fn forbidden(needed: ScopeSet, is_placed: bool) -> Self {
+        let detail = if is_placed {
+            format!("the key has too small a scope: {needed} is needed")
+        } else {
+            format!(
+                "a key of a project does not reach so far: a key of the installation is needed, with the scope {needed}"
+            )
+        };
+        // The header lists scopes with spaces between.
+        let scopes = needed.to_string().replace(',', "");
+        let challenge = format!(r#"Bearer realm="postrider", error="insufficient_scope", scope="{scopes}""#);
+        let challenge = HeaderValue::from_str(&challenge);
+        Problem::new(StatusCode::FORBIDDEN, detail)
+            .with_header(WWW_AUTHENTICATE, challenge.unwrap_or(HeaderValue::from_static("Bearer")))
     }
 
     /// 503 that asks to come again.
@@ -239,14 +257,19 @@ pub fn bad_cursor() -> Problem {
     Problem::bad_request("cursor", "`cursor` is not one that a list gave", "the `next_cursor` of the page before")
 }
 
-/// The router's answer to a path that nothing has.
-pub async fn unknown_path() -> Problem {
+/// The answer to a path that nothing has.
+pub fn nothing_here() -> Problem {
     Problem::new(StatusCode::NOT_FOUND, "there is nothing at this path")
 }
 
-/// The router's answer to a method that the path does not have; the router itself adds `Allow`.
-pub async fn wrong_method() -> Problem {
-    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "this path does not have this method; `Allow` names those it has")
+/// The answer to a method that the path does not have.
+pub fn method_not_allowed(allowed: &str) -> Problem {
+    let problem =
+        Problem::new(StatusCode::METHOD_NOT_ALLOWED, "this path does not have this method; `Allow` names those it has");
+    match HeaderValue::from_str(allowed) {
+        Ok(value) => problem.with_header(ALLOW, value),
+        Err(_) => problem,
+    }
 }
 
 /// Enough of what a caller gave to recognise it.

@@ -9,8 +9,8 @@ use postrider_core::id::{BodyId, Cid, ConnectionId, DeliveryId, ProjectId, Worke
 use postrider_core::message::{HeaderList, RequestHead};
 use postrider_core::{Timestamp, Wait};
 use postrider_store::{
-    Enqueued, Guard, NewBody, NewDelivery, Placement, Project, QueueLease, Settled, Settlement, SqliteOptions,
-    SqliteStore, Store,
+    Enqueued, Guard, NewBody, NewDelivery, Placement, Project, ProjectSettings, QueueLease, Settled, Settlement,
+    SqliteOptions, SqliteStore, Store,
 };
 
 use crate::bench::Bench;
@@ -76,7 +76,12 @@ impl Rig {
         connection.project_id = project_id;
         connection.id = ConnectionId::from_u128(78);
         store
-            .create_project(Project { id: project_id, name: "bench".into(), created_at: now() })
+            .create_project(Project {
+                id: project_id,
+                name: "bench".into(),
+                settings: ProjectSettings::default(),
+                created_at: now(),
+            })
             .await
             .map_err(failed)?;
         store.create_connection(&connection).await.map_err(failed)?;

@@ -4,7 +4,7 @@ use postrider_core::SettingError;
 use postrider_core::id::ProjectId;
 use postrider_core::settings::objects::{PROJECT_KEYS, ProjectSpec};
 use postrider_core::settings::{KeyDoc, differing};
-use postrider_store::{ConfigChange, Project};
+use postrider_store::{ConfigChange, Project, ProjectSettings};
 use serde_json::{Map, Value};
 
 use super::{Object, Section};
@@ -47,6 +47,11 @@ impl Section for Projects {
 
     fn change(&self, wanted: &Object, _: ProjectId, making: &Making<'_>) -> Result<ConfigChange, String> {
         let id = ProjectId::new(making.now, (making.bits)());
-        Ok(ConfigChange::CreateProject(Project { id, name: wanted.name.clone(), created_at: making.now }))
+        Ok(ConfigChange::CreateProject(Project {
+            id,
+            name: wanted.name.clone(),
+            settings: ProjectSettings::default(),
+            created_at: making.now,
+        }))
     }
 }

@@ -10,7 +10,7 @@ use postrider_core::settings::KeyDoc;
 use postrider_core::settings::Shape;
 use postrider_core::topic::TopicName;
 use postrider_core::{SettingError, Timestamp, Wait};
-use postrider_store::{ConfigChange, Project, Topic};
+use postrider_store::{ConfigChange, Project, ProjectSettings, Topic};
 use serde_json::{Map, Value};
 
 pub fn with_project(name: &str) -> State {
@@ -19,6 +19,7 @@ pub fn with_project(name: &str) -> State {
     state.make(&ConfigChange::CreateProject(Project {
         id: ProjectId::from_u128(1),
         name: name.to_owned(),
+        settings: ProjectSettings::default(),
         created_at,
     }));
     state

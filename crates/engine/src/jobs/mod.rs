@@ -11,9 +11,12 @@ use std::time::Duration;
 use postrider_core::Wait;
 use postrider_core::id::{DeliveryId, JobId, ProjectId};
 use postrider_core::job::{JobAct, JobControl};
-use postrider_store::{DeliveryFilter, Job, JobScope, NewJob, StoreError};
+use postrider_store::{AuditEntry, Change, DeliveryFilter, Job, JobScope, NewJob, StoreError};
+use serde_json::{Value, json};
 use tokio::sync::Notify;
 
+use crate::actor::Actor;
+use crate::audit::Describe as _;
 use crate::refusal::Refusal;
 use crate::shared::Shared;
 use step::{Advanced, Walker};
@@ -37,8 +40,6 @@ const LONGEST_BREATH: Duration = Duration::from_millis(250);
 pub struct JobOrder {
     pub act: JobAct,
     pub target: JobTarget,
-    /// Who orders it, for the books.
-    pub who: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +54,12 @@ pub enum JobTarget {
 #[derive(Default)]
 pub(crate) struct JobNotice(Notify);
 
-pub(crate) async fn create(shared: &Shared, project_id: ProjectId, order: JobOrder) -> Result<Job, Refusal> {
+pub(crate) async fn create(
+    shared: &Shared,
+    actor: &Actor,
+    project_id: ProjectId,
+    order: JobOrder,
+) -> Result<Job, Refusal> {
     if let JobAct::Forward { topic, .. } = &order.act
         && shared.store.topic(project_id, topic).await?.is_none()
     {
@@ -68,12 +74,31 @@ pub(crate) async fn create(shared: &Shared, project_id: ProjectId, order: JobOrd
         JobTarget::Filter(filter) => (JobScope::Filter(completed(filter, project_id, &order.act)), Vec::new()),
     };
     let id = JobId::new(now, shared.dice.bits());
-    let new = NewJob { id, project_id, act: order.act, scope, ids, who: order.who, created_at: now };
+    let new = NewJob { id, project_id, act: order.act, scope, ids, who: actor.name.clone(), created_at: now };
     let job = Job::begun(&new);
-    shared.store.create_job(new, shared.options.jobs_active_max).await?;
+    // What it does to each delivery stands in the job and in the log of deliveries; who wanted it stands here, before it begins.
+    let entry = entry(shared, actor, "job.create", &job).with_after(shown(&job));
+    let change = Change::CreateJob { job: Box::new(new), active_max: shared.options.jobs_active_max };
+    shared.store.change(change, entry).await?;
     tracing::info!(job = %id, act = job.act.as_str(), who = job.who, "a job begins");
     shared.jobs.0.notify_one();
     Ok(job)
+}
+
+fn entry(shared: &Shared, actor: &Actor, action: &str, job: &Job) -> AuditEntry {
+    shared.audit_entry(actor, Some(job.project_id), action).about(job.id, job.act.as_str())
+}
+
+/// As the audit log keeps it: what is to be done to which deliveries, and how far it is.
+fn shown(job: &Job) -> Value {
+    let (filter, requested) = match &job.scope {
+        JobScope::Ids { requested } => (Value::Null, json!(requested)),
+        JobScope::Filter(filter) => (json!(filter), Value::Null),
+    };
+    json!({
+        "act": job.act, "filter": filter, "requested": requested, "state": job.state, "matched": job.matched,
+        "done": job.done, "skipped": job.skipped_in_all(), "outstanding": job.outstanding,
+    })
 }
 
 fn each_once(ids: Vec<DeliveryId>) -> Vec<DeliveryId> {
@@ -96,6 +121,7 @@ pub(crate) async fn one(shared: &Shared, project_id: ProjectId, id: JobId) -> Re
 
 pub(crate) async fn control(
     shared: &Shared,
+    actor: &Actor,
     project_id: ProjectId,
     id: JobId,
     control: JobControl,
@@ -106,11 +132,18 @@ pub(crate) async fn control(
         if state == job.state {
             return Ok(job);
         }
-        match shared.store.set_job_state(id, job.version, state, shared.now()).await {
-            Ok(job) => {
+        let action = match control {
+            JobControl::Pause => "job.pause",
+            JobControl::Resume => "job.resume",
+            JobControl::Cancel => "job.cancel",
+        };
+        let entry = entry(shared, actor, action, &job).with_before(shown(&job));
+        let change = Change::SetJobState { id, version: job.version, state, now: shared.now() };
+        match shared.store.change(change, entry).await {
+            Ok(()) => {
                 tracing::info!(job = %id, state = state.as_str(), "a job was told");
                 shared.jobs.0.notify_one();
-                return Ok(job);
+                return one(shared, project_id, id).await;
             }
             // A step was faster.
             Err(StoreError::Conflict(_)) => tokio::time::sleep(SHORTEST_BREATH).await,

@@ -10,12 +10,14 @@ use postrider_store::Pruned;
 use crate::shared::Shared;
 
 const EVERY: Duration = Duration::from_secs(60);
+/// The audit log grows slowly, so once an hour is enough for it.
+const AUDIT_EVERY_ROUNDS: u64 = 60;
 const ROWS_MAX: u32 = 1000;
 /// Between two steps, so that writers are not held up for long.
 const BREATH: Duration = Duration::from_millis(100);
 
 pub(crate) async fn run(shared: Arc<Shared>) {
-    loop {
+    for round in 1_u64.. {
         tokio::time::sleep(EVERY).await;
         loop {
             let now = shared.now();
@@ -33,5 +35,23 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         if let Err(error) = shared.store.prune_jobs(shared.now() - shared.options.job_retention, ROWS_MAX).await {
             tracing::warn!(%error, "old jobs could not be removed");
         }
+        if round % AUDIT_EVERY_ROUNDS == 0 {
+            prune_audit(&shared).await;
+        }
+    }
+}
+
+/// The audit log has a retention of its own.
+async fn prune_audit(shared: &Shared) {
+    loop {
+        match shared.store.prune_audit(shared.now() - shared.options.audit_retention, ROWS_MAX).await {
+            Ok(0) => return,
+            Ok(entries) => tracing::debug!(entries, "retention of the audit log"),
+            Err(error) => {
+                tracing::warn!(%error, "retention of the audit log could not go on");
+                return;
+            }
+        }
+        tokio::time::sleep(BREATH).await;
     }
 }

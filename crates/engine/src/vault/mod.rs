@@ -96,7 +96,19 @@ impl Vault {
         Ok(Secret::new(text))
     }
 
-    /// Whether it was sealed with the key that seals now. After a rotation, what was not is sealed anew.
+    /// After a change of keys: the same secret, sealed with the key that seals now. `None` when it was sealed with that one already.
+    ///
+    /// # Errors
+    /// Those of `open` and `seal`; what cannot be opened is left as it is.
+    pub fn reseal(&self, sealed: &Sealed, place: Place<'_>) -> Result<Option<Sealed>, VaultError> {
+        if self.is_current(sealed) {
+            return Ok(None);
+        }
+        let secret = self.open(sealed, place)?;
+        self.seal(&secret, place).map(Some)
+    }
+
+    /// Whether it was sealed with the key that seals now.
     pub fn is_current(&self, sealed: &Sealed) -> bool {
         let ring = self.ring();
         ring.first().is_some_and(|key| sealed.key_id() == Some(key.id()))

@@ -72,7 +72,11 @@ fn d46_the_first_key_seals_and_the_others_still_open() {
     assert_eq!(rotated.open(&sealed, place(1, "a")), Ok(Secret::new("s")));
     assert!(!rotated.is_current(&sealed));
     let again = rotated.seal(&Secret::new("s"), place(1, "a")).unwrap();
+    let resealed = rotated.reseal(&sealed, place(1, "a")).unwrap().unwrap();
+    assert_eq!(rotated.reseal(&resealed, place(1, "a")), Ok(None));
+    assert_eq!(rotated.reseal(&sealed, place(2, "a")), Err(VaultError::Refused));
     let after = vault(SECOND);
+    assert_eq!(after.open(&resealed, place(1, "a")), Ok(Secret::new("s")));
     assert_eq!(after.open(&again, place(1, "a")), Ok(Secret::new("s")));
     let key_id = sealed.key_id().unwrap().to_owned();
     assert_eq!(after.open(&sealed, place(1, "a")), Err(VaultError::UnknownKey { key_id }));

@@ -18,6 +18,9 @@ use postrider_core::topic::TopicName;
 use postrider_core::{Timestamp, Wait};
 use postrider_store::*;
 
+#[path = "faltering_audit.rs"]
+mod audit;
+
 pub struct Faltering {
     store: MemoryStore,
     /// How many more calls of a verb fail.

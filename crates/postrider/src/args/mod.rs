@@ -1,11 +1,13 @@
 //! The command line as it is written. What a command does is in `commands`, in the file of its name.
 
+mod access;
 mod bulk;
 mod configuration;
 mod deliveries;
 mod resources;
 mod sending;
 
+pub use access::{AuditCommand, KeysCommand, ProjectsCommand, WhoseArgs};
 pub use bulk::BulkArgs;
 pub use configuration::{ExportArgs, ImportArgs, SchemaArgs};
 pub use deliveries::{
@@ -85,6 +87,15 @@ pub enum Command {
     /// Topics, their messages and subscriptions
     #[command(subcommand)]
     Topics(TopicsCommand),
+    /// Projects and their settings
+    #[command(subcommand)]
+    Projects(ProjectsCommand),
+    /// API keys: who may do what
+    #[command(subcommand)]
+    Keys(KeysCommand),
+    /// Who did what
+    #[command(subcommand)]
+    Audit(AuditCommand),
     /// When the attempts of a policy would be made
     Schedule(ScheduleArgs),
     /// Apply a YAML file, all of it or nothing, after showing what it changes

@@ -2,6 +2,7 @@
 //!
 //! What each resource offers is in the file of its name; this one must not know any of their paths.
 
+mod access;
 mod batch;
 mod call;
 mod configuration;
@@ -15,6 +16,7 @@ mod security;
 mod topics;
 mod transport;
 
+pub use access::{ApiKey, AuditActor, AuditEntry, AuditQuery, Project, Whose};
 pub use batch::{BatchResult, LineResult};
 pub use call::{Call, Response, SendResult};
 pub use configuration::{ImportOptions, Imported, ImportedKey, ImportedObject};

@@ -1,5 +1,6 @@
 //! One file per command. Each asks the server through the client and shows the answer; none knows how the server does it.
 
+mod access;
 mod connections;
 mod deliveries;
 mod dlq;
@@ -33,6 +34,9 @@ pub async fn run(args: Args) -> Result<Exit, Failed> {
         Command::Connections(command) => connections::run(&global, command).await,
         Command::Security(command) => security::run(&global, command).await,
         Command::Topics(command) => topics::run(&global, command).await,
+        Command::Projects(command) => access::projects(&global, command).await,
+        Command::Keys(command) => access::keys(&global, command).await,
+        Command::Audit(command) => access::audit(&global, command).await,
         Command::Schedule(args) => schedule::run(&global, args).await,
         Command::Import(args) => import::run(&global, args).await,
         Command::Export(args) => export::run(&global, args).await,

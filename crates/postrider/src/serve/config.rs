@@ -43,7 +43,7 @@ impl Config {
         }
         let (created, changed) = (plan.count(Action::Created), plan.count(Action::Changed));
         if !plan.changes.is_empty() {
-            store.configure(plan.changes).await.map_err(unavailable)?;
+            postrider_engine::configure_store(store, clock, dice, plan.changes).await.map_err(unavailable)?;
         }
         tracing::info!(file = self.name, created, changed, "the configuration file was applied");
         Ok(())

@@ -92,8 +92,9 @@ impl Running {
             .await
             .map_err(|error| Failed::new(Exit::StoreUnavailable, error.to_string()))?;
         let address = format!("http://{}", server.address());
+        let api = ApiOptions { masked_headers: settings.masked_headers.clone(), ..ApiOptions::default() };
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        let router = postrider_web::router(AppState::new(engine.clone(), clock, ApiOptions::default()), admin);
+        let router = postrider_web::router(AppState::new(engine.clone(), clock, api), admin);
         let served = tokio::spawn(server.serve(router, async { drop(stopped.await) }, REQUESTS_GRACE));
         let file = ServerFile::write(data.path(), &address)?;
         if let (Some(key), false) = (&made, data.is_temporary()) {

@@ -1,6 +1,8 @@
 //! What the environment sets for a server, checked before anything is opened: a start with a setting out of range is refused by name.
 
+use http::HeaderName;
 use ipnet::IpNet;
+use postrider_core::masking::MaskedHeaders;
 use postrider_core::schedule::Ladder;
 use postrider_core::{SettingError, Wait};
 use postrider_engine::EngineOptions;
@@ -16,6 +18,8 @@ pub struct Settings {
     pub engine: EngineOptions,
     /// Addresses opened that are closed otherwise.
     pub opened: Vec<IpNet>,
+    /// `POSTRIDER_MASK_HEADERS`, beside those that always are (D14).
+    pub masked_headers: MaskedHeaders,
     /// Set to another value than the default, checked, and not used by anything yet.
     without_effect: Vec<&'static str>,
 }
@@ -41,6 +45,12 @@ const DELIVERY_CAP: Number =
 const FORWARD_CAP: Number =
     Number { name: "FORWARD_ESCALATION_HARD_CAP_HOURS", default: 24, min: 1, max: 8760, unit: "hours" };
 
+/// How long the audit log keeps its entries (P07).
+const AUDIT_DAYS: Number = Number { name: "POSTRIDER_AUDIT_DAYS", default: 365, min: 1, max: 36_500, unit: "days" };
+
+/// Header names whose values nobody is shown, with commas between.
+const MASKED: &str = "POSTRIDER_MASK_HEADERS";
+
 /// Addresses opened that are closed otherwise, with commas between (D33).
 const OPENED: &str = "POSTRIDER_ALLOW_PRIVATE";
 
@@ -62,6 +72,7 @@ impl Settings {
             }
         };
         let lease_s = number(&LEASE);
+        let audit_days = number(&AUDIT_DAYS);
         let unused = [(&CLAIM_TIMEOUT, number(&CLAIM_TIMEOUT)), (&RETRY_AFTER_MAX, number(&RETRY_AFTER_MAX))];
         let caps = [(&DELIVERY_CAP, Ladder::webhook()), (&FORWARD_CAP, Ladder::forward())];
         let caps = caps.map(|(cap, ladder)| (cap, number(cap), ladder));
@@ -69,6 +80,10 @@ impl Settings {
         let opened = opened(variable(OPENED).as_deref()).unwrap_or_else(|error| {
             errors.push(error);
             Vec::new()
+        });
+        let masked_headers = masked(variable(MASKED).as_deref()).unwrap_or_else(|error| {
+            errors.push(error);
+            MaskedHeaders::default()
         });
         let given = (variable(secrets_key::VARIABLE), variable(secrets_key::FILE_VARIABLE));
         let secrets_key = SecretsKey::read(given.0.as_deref(), given.1.as_deref()).unwrap_or_else(|error| {
@@ -85,8 +100,13 @@ impl Settings {
             log: variable("POSTRIDER_LOG").unwrap_or_else(|| log_default.to_owned()),
             admin_key: variable("POSTRIDER_ADMIN_KEY"),
             secrets_key,
-            engine: EngineOptions { lease: Wait::from_secs(lease_s), ..EngineOptions::default() },
+            engine: EngineOptions {
+                lease: Wait::from_secs(lease_s),
+                audit_retention: Wait::from_secs(audit_days * 24 * 3600),
+                ..EngineOptions::default()
+            },
             opened,
+            masked_headers,
             without_effect: set
                 .filter(|(number, value)| *value != number.default)
                 .map(|(number, _)| number.name)
@@ -125,6 +145,20 @@ fn opened(given: Option<&str>) -> Result<Vec<IpNet>, SettingError> {
             })
         })
         .collect()
+}
+
+fn masked(given: Option<&str>) -> Result<MaskedHeaders, SettingError> {
+    let names = given.unwrap_or_default().split(',').map(str::trim).filter(|name| !name.is_empty());
+    let names: Vec<String> = names.map(str::to_owned).collect();
+    let is_token = |name: &String| HeaderName::from_bytes(name.as_bytes()).is_ok();
+    match names.iter().find(|name| !is_token(name)) {
+        Some(name) => Err(SettingError::new(MASKED, name, "names of headers, with commas between")),
+        None if names.len() > MaskedHeaders::ADDED_MAX => {
+            let allowed = format!("at most {} names (`masked_headers_max`)", MaskedHeaders::ADDED_MAX);
+            Err(SettingError::new(MASKED, format!("{} names", names.len()), allowed))
+        }
+        None => Ok(MaskedHeaders::with(names)),
+    }
 }
 
 /// R09: a default ladder at the top of its jitter must fit its cap.
@@ -186,6 +220,15 @@ mod tests {
         assert_eq!(opened(None), Ok(Vec::new()));
         let error = read(&[("POSTRIDER_ALLOW_PRIVATE", "10.0.0.0/8,intranet")]).unwrap_err();
         assert!(error.starts_with("`POSTRIDER_ALLOW_PRIVATE` is `intranet`: "), "{error}");
+    }
+
+    #[test]
+    fn d14_further_headers_to_mask_are_names_with_commas_between() {
+        let settings = read(&[("POSTRIDER_MASK_HEADERS", "X-Patient-Token, x-ssn")]).unwrap();
+        assert!(settings.masked_headers.cover("x-patient-token") && settings.masked_headers.cover("X-SSN"));
+        let error = read(&[("POSTRIDER_MASK_HEADERS", "X Token")]).unwrap_err();
+        assert!(error.starts_with("`POSTRIDER_MASK_HEADERS` is `X Token`: "), "{error}");
+        assert!(read(&[("POSTRIDER_MASK_HEADERS", &vec!["a"; 101].join(","))]).is_err());
     }
 
     #[test]

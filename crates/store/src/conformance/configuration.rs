@@ -15,7 +15,12 @@ pub async fn d16_names_are_unique_in_their_project(store: &dyn Store) {
     let twin = world.connection_value("billing", false);
     assert!(matches!(store.create_connection(&twin).await, Err(StoreError::Conflict(_))));
     assert_eq!(store.connection(twin.id).await.unwrap(), None);
-    let other = Project { id: ProjectId::from_u128(5), name: "other".to_owned(), created_at: at(1) };
+    let other = Project {
+        id: ProjectId::from_u128(5),
+        name: "other".to_owned(),
+        settings: ProjectSettings::default(),
+        created_at: at(1),
+    };
     store.create_project(other.clone()).await.unwrap();
     let elsewhere = Connection { project_id: other.id, ..twin };
     store.create_connection(&elsewhere).await.unwrap();
@@ -30,7 +35,12 @@ pub async fn d16_names_are_unique_in_their_project(store: &dyn Store) {
 
 pub async fn projects_are_found_by_name_and_by_id(store: &dyn Store) {
     let world = World::new(store).await;
-    let twin = Project { id: ProjectId::from_u128(5), name: "conformance".to_owned(), created_at: at(1) };
+    let twin = Project {
+        id: ProjectId::from_u128(5),
+        name: "conformance".to_owned(),
+        settings: ProjectSettings::default(),
+        created_at: at(1),
+    };
     assert!(matches!(store.create_project(twin).await, Err(StoreError::Conflict(_))));
     let found = store.project("conformance").await.unwrap().unwrap();
     assert_eq!(found.id, world.project_id);

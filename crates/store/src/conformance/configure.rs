@@ -52,7 +52,12 @@ pub async fn d18_a_batch_is_applied_in_its_order_and_survives_a_kill(test: &mut 
     let world = World::new(&*store).await;
     let known = world.connection("billing", true).await;
     let waiting = world.stored(&known, 2).await;
-    let project = Project { id: ProjectId::from_u128(77), name: "new".to_owned(), created_at: at(1) };
+    let project = Project {
+        id: ProjectId::from_u128(77),
+        name: "new".to_owned(),
+        settings: ProjectSettings::default(),
+        created_at: at(1),
+    };
     let (orders, changed) = (topic(project.id, 1, "orders"), topic(world.project_id, 2, "lab"));
     store.create_topic(changed.clone()).await.unwrap();
     let audit = reader(&orders, 3, "audit");
@@ -92,7 +97,12 @@ pub async fn d18_one_refused_change_undoes_the_whole_batch(store: &dyn Store) {
     let before = seen(store, world.project_id).await;
 
     let begins_well = |number: u128| {
-        let project = Project { id: ProjectId::from_u128(number), name: "new".to_owned(), created_at: at(1) };
+        let project = Project {
+            id: ProjectId::from_u128(number),
+            name: "new".to_owned(),
+            settings: ProjectSettings::default(),
+            created_at: at(1),
+        };
         let fresh = world.connection_value("fresh", true);
         let orders = topic(world.project_id, number, "orders");
         let other = Topic { description: "other".to_owned(), ..lab.clone() };
@@ -110,7 +120,12 @@ pub async fn d18_one_refused_change_undoes_the_whole_batch(store: &dyn Store) {
     let elsewhere = Topic { retention: Wait::from_secs(1), ..lab.clone() };
     let other_audit = PullSubscription { redeliver_after: Wait::from_secs(1), ..audit.clone() };
     let conflicts = [
-        ConfigChange::CreateProject(Project { id: ProjectId::from_u128(9), name: "new".to_owned(), created_at: at(1) }),
+        ConfigChange::CreateProject(Project {
+            id: ProjectId::from_u128(9),
+            name: "new".to_owned(),
+            settings: ProjectSettings::default(),
+            created_at: at(1),
+        }),
         ConfigChange::CreateConnection(boxed(&world.connection_value("fresh", true))),
         ConfigChange::ReplaceConnection { connection: boxed(&known), version: 1 },
         ConfigChange::CreateTopic(topic(world.project_id, 55, "lab")),

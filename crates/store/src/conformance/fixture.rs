@@ -40,7 +40,12 @@ impl<'a> World<'a> {
     /// One of several worlds in one store, told apart by their numbers.
     pub async fn named(store: &'a dyn Store, number: u64, project: &str) -> Self {
         let project_id = ProjectId::new(at(0), u128::from(number));
-        let project = Project { id: project_id, name: project.to_owned(), created_at: at(0) };
+        let project = Project {
+            id: project_id,
+            name: project.to_owned(),
+            settings: ProjectSettings::default(),
+            created_at: at(0),
+        };
         store.create_project(project).await.unwrap();
         World::resumed(store, project_id, number << 32)
     }

@@ -4,10 +4,12 @@
 //! store it runs on: it sees the contract only, and it reads no clock and rolls no dice.
 #![allow(clippy::unwrap_used, reason = "these are tests, wherever they are compiled")]
 
+pub mod audit;
 pub mod calls;
 pub mod commands;
 pub mod configuration;
 pub mod configure;
+pub mod credentials;
 pub(crate) mod fixture;
 pub mod intake;
 pub mod jobs;
@@ -123,6 +125,16 @@ macro_rules! conformance_suite {
                 d15_a_key_is_reserved_once_until_it_ends,
                 d15_direct_and_stored_requests_share_their_keys,
             }
+            credentials {
+                p07_names_of_keys_are_unique_in_their_project,
+                p07_the_last_use_only_moves_forward,
+            }
+            audit {
+                p07_a_settlement_by_hand_leaves_its_entry_only_when_it_applies,
+                p07_a_command_leaves_its_entry_when_its_owner_applies_it,
+                p07_the_audit_log_is_listed_newest_first_by_page_and_filter,
+                p07_old_entries_go_in_bounded_steps,
+            }
             topics {
                 z22_a_message_is_given_out_until_it_is_acknowledged,
                 z22_what_is_missing_or_taken_is_refused,
@@ -188,6 +200,12 @@ macro_rules! conformance_suite {
             calls {
                 d15_a_reserved_key_survives_a_kill,
             }
+            credentials {
+                p07_a_key_reads_back_whole_and_survives_a_kill,
+            }
+            audit {
+                p07_a_change_and_its_entry_are_written_together,
+            }
             topics {
                 z22_every_existing_subscription_gets_each_message,
             }
@@ -242,6 +260,8 @@ mod tests {
             include_str!("security.rs"),
             include_str!("calls.rs"),
             include_str!("topics.rs"),
+            include_str!("credentials.rs"),
+            include_str!("audit.rs"),
             include_str!("retention.rs"),
             include_str!("listing.rs"),
             include_str!("walk.rs"),

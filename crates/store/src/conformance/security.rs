@@ -61,7 +61,12 @@ pub async fn d16_names_of_definitions_are_unique_in_their_project(store: &dyn St
     for taken in [definition(&world, 2, "lab.sec"), definition(&world, 1, "other")] {
         assert!(matches!(store.create_security(&taken).await, Err(StoreError::Conflict(_))));
     }
-    let other = Project { id: ProjectId::from_u128(5), name: "other".to_owned(), created_at: at(1) };
+    let other = Project {
+        id: ProjectId::from_u128(5),
+        name: "other".to_owned(),
+        settings: ProjectSettings::default(),
+        created_at: at(1),
+    };
     store.create_project(other.clone()).await.unwrap();
     let elsewhere = SecurityDefinition { project_id: other.id, ..definition(&world, 2, "lab.sec") };
     store.create_security(&elsewhere).await.unwrap();
@@ -77,7 +82,12 @@ pub async fn a_connection_names_a_definition_of_its_own_project(store: &dyn Stor
     let missing = StoreError::NotFound { what: "security definition" };
     assert_eq!(store.create_connection(&early).await, Err(missing.clone()));
     assert_eq!(store.connection(early.id).await.unwrap(), None);
-    let other = Project { id: ProjectId::from_u128(5), name: "other".to_owned(), created_at: at(1) };
+    let other = Project {
+        id: ProjectId::from_u128(5),
+        name: "other".to_owned(),
+        settings: ProjectSettings::default(),
+        created_at: at(1),
+    };
     store.create_project(other.clone()).await.unwrap();
     let elsewhere = SecurityDefinition { project_id: other.id, ..definition(&world, 2, "lab.sec") };
     store.create_security(&elsewhere).await.unwrap();

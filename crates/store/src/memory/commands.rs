@@ -64,8 +64,9 @@ impl Data {
             self.commands.remove(&id);
             return self.note_job_answer(job_id, answer);
         }
-        if let Some((_, noted)) = self.commands.get_mut(&id) {
-            noted.get_or_insert(answer);
+        if let Some((_, noted @ None)) = self.commands.get_mut(&id) {
+            *noted = Some(answer);
+            self.end_command_audit(id, answer);
         }
     }
 

@@ -18,6 +18,17 @@ impl Data {
         Ok(())
     }
 
+    pub(super) fn replace_project(&mut self, project: Project) -> Result<(), StoreError> {
+        if !self.projects.contains_key(&project.id) {
+            return Err(StoreError::NotFound { what: "project" });
+        }
+        if self.projects.values().any(|known| known.name == project.name && known.id != project.id) {
+            return Err(StoreError::Conflict(format!("there is a project `{}` already", project.name)));
+        }
+        self.projects.insert(project.id, project);
+        Ok(())
+    }
+
     pub(super) fn create_connection(&mut self, connection: &Connection) -> Result<(), StoreError> {
         if !self.projects.contains_key(&connection.project_id) {
             return Err(StoreError::NotFound { what: "project" });

@@ -59,16 +59,7 @@ impl Jobs for MemoryStore {
     }
 
     async fn set_job_state(&self, id: JobId, version: u32, state: JobState, now: Timestamp) -> Result<Job, StoreError> {
-        let mut data = self.open()?;
-        let (job, _) = data.jobs.get_mut(&id).ok_or(StoreError::NotFound { what: "job" })?;
-        if job.version != version {
-            return Err(StoreError::Conflict("the job has changed".to_owned()));
-        }
-        job.version += 1;
-        job.state = state;
-        job.changed_at = now;
-        job.ended_at = state.has_ended().then_some(now);
-        Ok(job.clone())
+        self.open()?.set_job_state(id, version, state, now)
     }
 
     async fn job_queues(&self, id: JobId) -> Result<Vec<QueueId>, StoreError> {
@@ -95,7 +86,7 @@ impl Jobs for MemoryStore {
 }
 
 impl Data {
-    fn create_job(&mut self, new: NewJob, active_max: u32) -> Result<(), StoreError> {
+    pub(super) fn create_job(&mut self, new: NewJob, active_max: u32) -> Result<(), StoreError> {
         if !self.projects.contains_key(&new.project_id) {
             return Err(StoreError::NotFound { what: "project" });
         }
@@ -108,6 +99,24 @@ impl Data {
         }
         self.jobs.insert(new.id, (Job::begun(&new), new.ids));
         Ok(())
+    }
+
+    pub(super) fn set_job_state(
+        &mut self,
+        id: JobId,
+        version: u32,
+        state: JobState,
+        now: Timestamp,
+    ) -> Result<Job, StoreError> {
+        let (job, _) = self.jobs.get_mut(&id).ok_or(StoreError::NotFound { what: "job" })?;
+        if job.version != version {
+            return Err(StoreError::Conflict("the job has changed".to_owned()));
+        }
+        job.version += 1;
+        job.state = state;
+        job.changed_at = now;
+        job.ended_at = state.has_ended().then_some(now);
+        Ok(job.clone())
     }
 
     fn job_items(&self, job: &Job, items_max: usize) -> Result<JobItems, StoreError> {

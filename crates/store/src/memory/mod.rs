@@ -3,10 +3,12 @@
 //! Same calls, same answers, in every run: no hash map, no clock, no dice, no await. It must not be used to keep anything, since it
 //! forgets all when its process ends.
 
+mod audit;
 mod calls;
 mod commands;
 mod configuration;
 mod configure;
+mod credentials;
 mod intake;
 mod jobs;
 mod listing;

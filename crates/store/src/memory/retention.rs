@@ -50,6 +50,7 @@ impl Data {
             .collect();
         for id in commands {
             self.commands.remove(&id);
+            self.command_audit.remove(&id);
         }
         pruned
     }

@@ -10,12 +10,14 @@ use postrider_core::attempt::Attempt;
 use postrider_core::connection::Connection;
 use postrider_core::delivery::{Delivery, Position, Status};
 use postrider_core::id::{
-    BodyId, CommandId, ConnectionId, DeliveryId, JobId, ProjectId, QueueId, SecurityId, SubscriptionId, TopicId,
-    WorkerId,
+    AuditId, BodyId, CommandId, ConnectionId, DeliveryId, JobId, KeyId, ProjectId, QueueId, SecurityId, SubscriptionId,
+    TopicId, WorkerId,
 };
 use postrider_core::security::SecurityDefinition;
 use postrider_core::{Timestamp, Wait};
 
+use crate::audit::AuditEntry;
+use crate::credentials::ApiKey;
 use crate::records::*;
 use crate::{Job, StoreError, StoreLimits};
 
@@ -46,6 +48,10 @@ pub(super) struct Data {
     pub subscriptions: BTreeMap<SubscriptionId, PullSubscription>,
     /// What each subscription has not acknowledged yet.
     pub owed: BTreeMap<(SubscriptionId, i64), Owed>,
+    pub api_keys: BTreeMap<KeyId, ApiKey>,
+    pub audit: BTreeMap<(Timestamp, AuditId), AuditEntry>,
+    /// Entries of commands that have no answer yet.
+    pub command_audit: BTreeMap<CommandId, AuditEntry>,
 }
 
 #[derive(Clone)]

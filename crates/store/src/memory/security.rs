@@ -40,7 +40,7 @@ impl Data {
         }
     }
 
-    fn create_security(&mut self, definition: &SecurityDefinition) -> Result<(), StoreError> {
+    pub(super) fn create_security(&mut self, definition: &SecurityDefinition) -> Result<(), StoreError> {
         if !self.projects.contains_key(&definition.project_id) {
             return Err(StoreError::NotFound { what: "project" });
         }
@@ -55,7 +55,7 @@ impl Data {
         Ok(())
     }
 
-    fn replace_security(&mut self, definition: &SecurityDefinition, version: u32) -> Result<(), StoreError> {
+    pub(super) fn replace_security(&mut self, definition: &SecurityDefinition, version: u32) -> Result<(), StoreError> {
         let Some(known) = self.security.get_mut(&definition.id) else {
             return Err(StoreError::NotFound { what: "security definition" });
         };
@@ -67,7 +67,7 @@ impl Data {
         Ok(())
     }
 
-    fn delete_security(&mut self, id: SecurityId) -> Result<(), StoreError> {
+    pub(super) fn delete_security(&mut self, id: SecurityId) -> Result<(), StoreError> {
         let Some(known) = self.security.get(&id) else {
             return Err(StoreError::NotFound { what: "security definition" });
         };

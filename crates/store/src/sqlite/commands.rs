@@ -9,7 +9,7 @@ use super::ownership::has_living_owner;
 use super::rows::{Columns, id_of, key, read_all};
 use super::window::check_lease;
 use super::work::Work;
-use super::{jobs, queues};
+use super::{audit, jobs, queues};
 use crate::{Command, CommandAct, CommandAnswer, QueueLease, StoreError};
 
 const fn act_word(act: &CommandAct) -> &'static str {
@@ -133,11 +133,11 @@ pub(super) fn write_answer(work: &Work, id: CommandId, answer: CommandAnswer) ->
     if let Some(job) = job {
         return jobs::answered(work, job, answer);
     }
-    work.execute(
+    let changed = work.execute(
         "UPDATE command SET answer = ?2 WHERE id = ?1 AND answer IS NULL",
         &[&key(id.as_u128()), &answer_word(answer)],
     )?;
-    Ok(())
+    if changed > 0 { audit::end_command(work, id, answer) } else { Ok(()) }
 }
 
 /// The queue is gone, and with it whoever could have answered.

@@ -21,8 +21,22 @@ pub(super) fn create_project(work: &Work, project: &Project) -> Result<(), Store
         return Err(StoreError::Conflict(format!("there is a project `{}` already", project.name)));
     }
     work.execute(
-        "INSERT INTO project (id, name, created_at) VALUES (?1, ?2, ?3)",
-        &[&key(project.id.as_u128()), &project.name, &project.created_at.as_millis()],
+        "INSERT INTO project (id, name, settings, created_at) VALUES (?1, ?2, ?3, ?4)",
+        &[&key(project.id.as_u128()), &project.name, &json(&project.settings)?, &project.created_at.as_millis()],
+    )?;
+    Ok(())
+}
+
+pub(super) fn replace_project(work: &Work, project: &Project) -> Result<(), StoreError> {
+    let id = key(project.id.as_u128());
+    require_project(work, project.id)?;
+    let taken = work.first("SELECT 1 FROM project WHERE name = ?1 AND id <> ?2", &[&project.name, &id], |_| Ok(()))?;
+    if taken.is_some() {
+        return Err(StoreError::Conflict(format!("there is a project `{}` already", project.name)));
+    }
+    work.execute(
+        "UPDATE project SET name = ?2, settings = ?3 WHERE id = ?1",
+        &[&id, &project.name, &json(&project.settings)?],
     )?;
     Ok(())
 }

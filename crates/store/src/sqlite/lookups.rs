@@ -7,28 +7,29 @@ use postrider_core::id::{BodyId, ConnectionId, DeliveryId, ProjectId, QueueId, W
 use rusqlite::{Connection, Row};
 
 use super::listing::{BAD_CURSOR, cut, rows_of};
-use super::rows::{Columns, hot_columns, key, log_columns, read_all, read_delivery, read_one, unsigned};
+use super::rows::{Columns, from_json, hot_columns, key, log_columns, read_all, read_delivery, read_one, unsigned};
 use super::topics::{MESSAGE, TOPIC, read_message, read_topic};
 use crate::{Counts, DeadLetterFilter, Page, PageRequest, Project, QueueSummary, StoreError, Topic, TopicMessage};
 
 fn read_project(row: &Row<'_>) -> Result<Project, StoreError> {
     let mut at = Columns { row, next: 0 };
     let id = ProjectId::from_u128(at.id()?);
-    Ok(Project { id, name: at.take()?, created_at: Timestamp::from_millis(at.take()?) })
+    let (name, settings) = (at.take()?, from_json(at.text()?, "a project's settings")?);
+    Ok(Project { id, name, settings, created_at: Timestamp::from_millis(at.take()?) })
 }
 
 pub(super) fn project(connection: &Connection, name_or_id: &str) -> Result<Option<Project>, StoreError> {
     let id = name_or_id.parse::<ProjectId>().ok().map(|id| key(id.as_u128()));
     read_one(
         connection,
-        "SELECT id, name, created_at FROM project WHERE name = ?1 OR id = ?2",
+        "SELECT id, name, settings, created_at FROM project WHERE name = ?1 OR id = ?2",
         &[&name_or_id, &id],
         read_project,
     )
 }
 
 pub(super) fn projects(connection: &Connection) -> Result<Vec<Project>, StoreError> {
-    read_all(connection, "SELECT id, name, created_at FROM project ORDER BY name", &[], read_project)
+    read_all(connection, "SELECT id, name, settings, created_at FROM project ORDER BY name", &[], read_project)
 }
 
 /// A delivery as a hot row or, failing that, as a log row.

@@ -3,12 +3,14 @@
 //! Every verb that writes is a function over `Work`, run either by the writer thread, many calls a commit, or at once on the calling
 //! task for the simulator. It must not know policies, clocks or who calls.
 
+mod audit;
 mod bodies;
 mod calls;
 mod checkpoint;
 mod commands;
 mod configuration;
 mod configure;
+mod credentials;
 mod disk;
 mod failures;
 mod filter;

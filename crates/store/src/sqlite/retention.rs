@@ -22,6 +22,7 @@ pub(super) fn prune(work: &Work, log_before: Timestamp, now: Timestamp, rows_max
         "DELETE FROM command WHERE id IN (SELECT id FROM command WHERE issued_at < ?1 AND job_id IS NULL ORDER BY issued_at LIMIT ?2)",
         &[&log_before.as_millis(), &rows_max],
     )?;
+    work.execute("DELETE FROM command_audit WHERE command_id NOT IN (SELECT id FROM command)", &[])?;
     Ok(pruned)
 }
 

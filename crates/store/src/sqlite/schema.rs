@@ -39,7 +39,7 @@ pub(super) fn migrate(connection: &Connection) -> Result<(), StoreError> {
 const FIRST: &str = "
 CREATE TABLE value (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
-CREATE TABLE project (id BLOB PRIMARY KEY, name TEXT NOT NULL UNIQUE, created_at INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE project (id BLOB PRIMARY KEY, name TEXT NOT NULL UNIQUE, settings TEXT NOT NULL, created_at INTEGER NOT NULL) WITHOUT ROWID;
 
 CREATE TABLE connection (
   id BLOB NOT NULL PRIMARY KEY, project_id BLOB NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, written TEXT NOT NULL,
@@ -159,4 +159,23 @@ CREATE INDEX job_by_end ON job (ended_at) WHERE ended_at IS NOT NULL;
 CREATE TABLE job_item (
   job_id BLOB NOT NULL, number INTEGER NOT NULL, delivery_id BLOB NOT NULL, PRIMARY KEY (job_id, number)
 ) WITHOUT ROWID;
+-- Hashes of keys, never a key. `project_id` is absent for keys of the installation.
+CREATE TABLE api_key (
+  id BLOB NOT NULL PRIMARY KEY, project_id BLOB, name TEXT NOT NULL, scopes TEXT NOT NULL, hash BLOB NOT NULL, hint TEXT NOT NULL,
+  former_hash BLOB, former_until INTEGER, version INTEGER NOT NULL, created_at INTEGER NOT NULL, rotated_at INTEGER,
+  expires_at INTEGER, last_used_at INTEGER
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX api_key_by_name ON api_key (coalesce(project_id, x''), name);
+
+-- The columns are what is looked for; `entry` is all of it.
+CREATE TABLE audit (
+  id BLOB NOT NULL PRIMARY KEY, project_id BLOB, actor TEXT NOT NULL, action TEXT NOT NULL, object TEXT, at INTEGER NOT NULL,
+  entry TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX audit_by_project ON audit (project_id, at, id);
+CREATE INDEX audit_by_actor ON audit (actor, at, id);
+CREATE INDEX audit_by_object ON audit (object, at, id) WHERE object IS NOT NULL;
+CREATE INDEX audit_by_time ON audit (at, id);
+-- The entry of a command, until its owner has answered.
+CREATE TABLE command_audit (command_id BLOB NOT NULL PRIMARY KEY, entry TEXT NOT NULL) WITHOUT ROWID;
 ";

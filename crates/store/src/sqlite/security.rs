@@ -46,7 +46,7 @@ pub(super) fn require_named(work: &Work, connection: &Connection) -> Result<(), 
         .ok_or(StoreError::NotFound { what: "security definition" })
 }
 
-fn create(work: &Work, definition: &SecurityDefinition) -> Result<(), StoreError> {
+pub(super) fn create(work: &Work, definition: &SecurityDefinition) -> Result<(), StoreError> {
     configuration::require_project(work, definition.project_id)?;
     let project = key(definition.project_id.as_u128());
     let taken = work.first(
@@ -75,7 +75,7 @@ fn create(work: &Work, definition: &SecurityDefinition) -> Result<(), StoreError
     Ok(())
 }
 
-fn replace(work: &Work, definition: &SecurityDefinition, version: u32) -> Result<(), StoreError> {
+pub(super) fn replace(work: &Work, definition: &SecurityDefinition, version: u32) -> Result<(), StoreError> {
     let id = key(definition.id.as_u128());
     let stored = work
         .first("SELECT version FROM security WHERE id = ?1", &[&id], |row| Ok(row.get::<_, u32>(0)?))?
@@ -100,7 +100,7 @@ fn replace(work: &Work, definition: &SecurityDefinition, version: u32) -> Result
     Ok(())
 }
 
-fn delete(work: &Work, id: SecurityId) -> Result<(), StoreError> {
+pub(super) fn delete(work: &Work, id: SecurityId) -> Result<(), StoreError> {
     let id = key(id.as_u128());
     let (project, name) = work
         .first("SELECT project_id, name FROM security WHERE id = ?1", &[&id], |row| {

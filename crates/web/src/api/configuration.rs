@@ -5,17 +5,18 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::{FromRequest, Request, State};
+use axum::extract::{FromRequest, Request};
 use axum::response::{IntoResponse, Response};
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, StatusCode};
 use postrider_config::document::DOCUMENT_BYTES_MAX;
 use postrider_config::{FINDINGS_SHOWN_MAX, Finding, Plan, Refused, SECTIONS};
-use postrider_store::StoreRead;
+use postrider_core::access::{Scope, ScopeSet};
+use postrider_store::ConfigChange;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::{AppState, ok};
+use super::{Acting, AppState, Site, ok};
 use crate::auth::to_hex;
 use crate::problem::{Problem, clipped};
 use crate::read::{BodyBounds, Fields, Query, collect, essence};
@@ -31,12 +32,12 @@ pub struct Document {
     env: BTreeMap<String, String>,
 }
 
-impl FromRequest<AppState> for Document {
+impl FromRequest<Site> for Document {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
+    async fn from_request(request: Request, site: &Site) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
-        let bounds = BodyBounds { body_bytes_max: DOCUMENT_BYTES_MAX as u64, ..state.options.body.clone() };
+        let bounds = BodyBounds { body_bytes_max: DOCUMENT_BYTES_MAX as u64, ..site.0.options.body.clone() };
         let bytes = collect(&parts.headers, body, &bounds).await?;
         let essence = essence(&parts.headers);
         if YAML.contains(&essence.as_str()) {
@@ -71,16 +72,20 @@ impl FromRequest<AppState> for Document {
 
 /// Applies a file, or with `dry_run` only says what it would change. All or nothing: 422 with every error of the file, 409 when something
 /// changed meanwhile.
-pub async fn import(State(state): State<AppState>, mut query: Query, document: Document) -> Result<Response, Problem> {
+pub async fn import(Acting(state): Acting, mut query: Query, document: Document) -> Result<Response, Problem> {
     let dry_run = query.flag("dry_run")?;
     let project = query.take("project");
     let seen = query.take("plan");
     query.finish()?;
-    let current = postrider_config::State::load(state.read()).await?;
-    let project = match project {
-        Some(given) => name_of(state.read(), given).await?,
-        None => postrider_config::DEFAULT_PROJECT.to_owned(),
+    let Visible { state: current, only } = Visible::load(&state).await?;
+    let project = match (project, &only) {
+        (Some(given), _) => name_of(&current, given),
+        (None, Some(only)) => only.clone(),
+        (None, None) => postrider_config::DEFAULT_PROJECT.to_owned(),
     };
+    if only.as_ref().is_some_and(|only| *only != project) {
+        return Err(Problem::not_found("project", &clipped(&project)));
+    }
     // A long file takes a while, and the others are not to wait for it.
     let planned = tokio::task::spawn_blocking({
         let engine = state.engine.clone();
@@ -91,6 +96,9 @@ pub async fn import(State(state): State<AppState>, mut query: Query, document: D
         }
     });
     let plan = planned.await.map_err(|_| Problem::unavailable("the file could not be looked at"))??;
+    if only.is_some() && plan.changes.iter().any(|change| matches!(change, ConfigChange::CreateProject(_))) {
+        return Err(Problem::forbidden(ScopeSet::of(&[Scope::Admin]), false));
+    }
     let mut answer = plan.to_json();
     let fingerprint = fingerprint(&answer);
     if seen.is_some_and(|seen| seen != fingerprint) {
@@ -123,14 +131,11 @@ fn fingerprint(answer: &Map<String, Value>) -> String {
 }
 
 /// The configuration of one project, or of all, as a file.
-pub async fn export(State(state): State<AppState>, mut query: Query) -> Result<Response, Problem> {
+pub async fn export(Acting(state): Acting, mut query: Query) -> Result<Response, Problem> {
     let project = query.take("project");
     query.finish()?;
-    let current = postrider_config::State::load(state.read()).await?;
-    let project = match project {
-        Some(given) => Some(name_of(state.read(), given).await?),
-        None => None,
-    };
+    let Visible { state: current, only } = Visible::load(&state).await?;
+    let project = project.map(|given| name_of(&current, given)).or(only);
     let text = postrider_config::export(&current, SECTIONS, project.as_deref())
         .ok_or_else(|| Problem::not_found("project", &clipped(project.as_deref().unwrap_or_default())))?;
     let mut response = (StatusCode::OK, text).into_response();
@@ -138,9 +143,27 @@ pub async fn export(State(state): State<AppState>, mut query: Query) -> Result<R
     Ok(response)
 }
 
+/// What is configured, as far as the caller may see it: for a key of a project, what is not of that project is not there.
+struct Visible {
+    state: postrider_config::State,
+    /// The only project there is for the caller.
+    only: Option<String>,
+}
+
+impl Visible {
+    async fn load(caller: &AppState) -> Result<Visible, Problem> {
+        let mut state = postrider_config::State::load(caller.read()).await?;
+        let Some(id) = caller.only_project() else { return Ok(Visible { state, only: None }) };
+        state.keep_only(id);
+        let only = state.projects().next().map(|project| project.name.clone());
+        Ok(Visible { only: Some(only.ok_or_else(|| Problem::not_found("project", &id.to_string()))?), state })
+    }
+}
+
 /// A project may be named by its id. One that is not there keeps its name: the file may make it.
-async fn name_of(store: &dyn StoreRead, given: String) -> Result<String, Problem> {
-    Ok(store.project(&given).await?.map_or(given, |project| project.name))
+fn name_of(state: &postrider_config::State, given: String) -> String {
+    let known = state.projects().find(|project| project.id.to_string() == given);
+    known.map_or(given, |project| project.name.clone())
 }
 
 impl From<Refused> for Problem {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use postrider_core::connection::{Connection, ConnectionKind, check_name};
@@ -12,14 +11,14 @@ use postrider_engine::NewConnection;
 use postrider_store::QueueSummary;
 use serde_json::{Map, Value, json};
 
-use super::{AppState, Input, connection_ref, json_response, list_response, merge, ok};
+use super::{Acting, AppState, Input, connection_ref, json_response, list_response, merge, ok};
 use crate::problem::{FieldError, Problem};
 use crate::read::{Fields, KINDS, Query, Segments};
 
 /// Members of our answers that say nothing new when they come back in a request.
 const OURS: [&str; 5] = ["id", "state", "warnings", "createdAt", "updatedAt"];
 
-pub async fn list(State(state): State<AppState>, segments: Segments, mut query: Query) -> Result<Response, Problem> {
+pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;
     let page = query.page()?;
     query.finish()?;
@@ -31,7 +30,7 @@ pub async fn list(State(state): State<AppState>, segments: Segments, mut query: 
 }
 
 pub async fn create(
-    State(state): State<AppState>,
+    Acting(state): Acting,
     segments: Segments,
     query: Query,
     mut input: Input,
@@ -47,7 +46,7 @@ pub async fn create(
     answer(&state, &created, StatusCode::CREATED).await
 }
 
-pub async fn one(State(state): State<AppState>, segments: Segments, mut query: Query) -> Result<Response, Problem> {
+pub async fn one(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;
     let named = connection_ref(&segments, &mut query)?;
     query.finish()?;
@@ -57,7 +56,7 @@ pub async fn one(State(state): State<AppState>, segments: Segments, mut query: Q
 
 /// All settings anew; a new `name` renames and keeps the queue (Z18).
 pub async fn replace(
-    State(state): State<AppState>,
+    Acting(state): Acting,
     segments: Segments,
     mut query: Query,
     mut input: Input,
@@ -74,7 +73,7 @@ pub async fn replace(
 
 /// A merge patch, RFC 7396: what is given replaces, null removes, the rest stays.
 pub async fn merge(
-    State(state): State<AppState>,
+    Acting(state): Acting,
     segments: Segments,
     mut query: Query,
     mut input: Input,
@@ -105,7 +104,7 @@ async fn store(
     answer(state, &replaced, StatusCode::OK).await
 }
 
-pub async fn delete(State(state): State<AppState>, segments: Segments, mut query: Query) -> Result<Response, Problem> {
+pub async fn delete(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;
     let named = connection_ref(&segments, &mut query)?;
     let forced = query.flag("force")?;
@@ -114,16 +113,16 @@ pub async fn delete(State(state): State<AppState>, segments: Segments, mut query
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-pub async fn pause(state: State<AppState>, segments: Segments, query: Query) -> Result<Response, Problem> {
+pub async fn pause(state: Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
     set_paused(state, segments, query, true).await
 }
 
-pub async fn resume(state: State<AppState>, segments: Segments, query: Query) -> Result<Response, Problem> {
+pub async fn resume(state: Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
     set_paused(state, segments, query, false).await
 }
 
 async fn set_paused(
-    State(state): State<AppState>,
+    Acting(state): Acting,
     segments: Segments,
     mut query: Query,
     paused: bool,

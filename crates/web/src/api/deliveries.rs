@@ -3,20 +3,20 @@
 use std::collections::BTreeMap;
 
 use axum::body::Body;
-use axum::extract::State;
 use axum::response::Response;
 use http::HeaderValue;
 use http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use postrider_core::connection::Connection;
 use postrider_core::delivery::Delivery;
 use postrider_core::id::ConnectionId;
+use serde_json::json;
 
 use super::shapes::{attempt_json, delivery_json};
-use super::{AppState, filter, list_response, ok};
+use super::{Acting, AppState, filter, list_response, ok};
 use crate::problem::Problem;
 use crate::read::{Query, Segments};
 
-pub async fn list(State(state): State<AppState>, segments: Segments, mut query: Query) -> Result<Response, Problem> {
+pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;
     let filter = filter::of_query(&state, project, &mut query).await?;
     let page = query.page()?;
@@ -24,7 +24,7 @@ pub async fn list(State(state): State<AppState>, segments: Segments, mut query: 
     let found = state.read().deliveries(&filter, page).await?;
     let connections = connections_of(&state, &found.items).await?;
     let name = |delivery: &Delivery| connections.get(&delivery.connection_id).map(|known| known.name.as_str());
-    let data = found.items.iter().map(|delivery| delivery_json(delivery, name(delivery))).collect();
+    let data = found.items.iter().map(|delivery| delivery_json(delivery, name(delivery), state.masked())).collect();
     Ok(list_response(data, found.next_cursor))
 }
 
@@ -45,7 +45,7 @@ pub(super) async fn connections_of(
     Ok(connections)
 }
 
-pub async fn one(State(state): State<AppState>, segments: Segments, query: Query) -> Result<Response, Problem> {
+pub async fn one(Acting(state): Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
     query.finish()?;
     let project = state.project(&segments).await?;
     let delivery = state.delivery(project, &segments).await?;
@@ -54,27 +54,31 @@ pub async fn one(State(state): State<AppState>, segments: Segments, query: Query
 
 pub(super) async fn answer(state: &AppState, delivery: &Delivery) -> Result<Response, Problem> {
     let connection = state.read().connection(delivery.connection_id).await?;
-    Ok(ok(&delivery_json(delivery, connection.as_ref().map(|known| known.name.as_str()))))
+    Ok(ok(&delivery_json(delivery, connection.as_ref().map(|known| known.name.as_str()), state.masked())))
 }
 
-pub async fn attempts(State(state): State<AppState>, segments: Segments, query: Query) -> Result<Response, Problem> {
+pub async fn attempts(Acting(state): Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
     query.finish()?;
     let project = state.project(&segments).await?;
     let delivery = state.delivery(project, &segments).await?;
     let attempts = state.read().attempts(delivery.id).await?;
-    Ok(list_response(attempts.iter().map(attempt_json).collect(), None))
+    let seen: usize = attempts.iter().map(|attempt| attempt.response_body.len()).sum();
+    if seen > 0 {
+        // D44: what the remote answered is a body as well.
+        let seen = json!({"attempts": attempts.len(), "body_bytes": seen});
+        state.engine.note_view(project, "delivery.attempts.view", &delivery.id.to_string(), seen).await?;
+    }
+    Ok(list_response(attempts.iter().map(|attempt| attempt_json(attempt, state.masked())).collect(), None))
 }
 
 /// The body as a download. Whatever is in it, a browser is told neither to run nor to guess it.
-pub async fn body(State(state): State<AppState>, segments: Segments, mut query: Query) -> Result<Response, Problem> {
+pub async fn body(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let original = query.flag("original")?;
     query.finish()?;
     let project = state.project(&segments).await?;
     let delivery = state.delivery(project, &segments).await?;
-    let id = if original { delivery.original_body_id.unwrap_or(delivery.body_id) } else { delivery.body_id };
-    let bytes =
-        state.read().body(id).await?.ok_or_else(|| Problem::not_found("body of delivery", segments.get("id")))?;
-    tracing::info!(target: "audit", delivery = %delivery.id, original, "a body was downloaded");
+    let bytes = state.engine.view_body(&delivery, original).await?;
+    let bytes = bytes.ok_or_else(|| Problem::not_found("body of delivery", segments.get("id")))?;
     let content_type = delivery
         .head
         .headers

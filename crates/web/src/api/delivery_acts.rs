@@ -1,6 +1,5 @@
 //! What a person does to one delivery (Z23, D06, D27, D44). Answers with the delivery as it stands then.
 
-use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
 use postrider_core::connection::DataFormat;
@@ -9,36 +8,31 @@ use postrider_core::topic::TopicName;
 
 use super::deliveries::answer;
 use super::send::{body_bytes, data_format};
-use super::{AppState, Input};
+use super::{Acting, Input};
 use crate::problem::Problem;
 use crate::read::{Query, Segments};
 
-pub async fn retry(state: State<AppState>, segments: Segments, query: Query) -> Result<Response, Problem> {
+pub async fn retry(state: Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
     act(state, segments, query, ByHand::Retry).await
 }
 
-pub async fn resend(state: State<AppState>, segments: Segments, query: Query) -> Result<Response, Problem> {
+pub async fn resend(state: Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
     act(state, segments, query, ByHand::Resend).await
 }
 
-pub async fn discard(state: State<AppState>, segments: Segments, query: Query) -> Result<Response, Problem> {
+pub async fn discard(state: Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
     act(state, segments, query, ByHand::Discard).await
 }
 
-pub async fn set_aside(state: State<AppState>, segments: Segments, query: Query) -> Result<Response, Problem> {
+pub async fn set_aside(state: Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
     act(state, segments, query, ByHand::SetAside).await
 }
 
-pub async fn attempt_now(state: State<AppState>, segments: Segments, query: Query) -> Result<Response, Problem> {
+pub async fn attempt_now(state: Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
     act(state, segments, query, ByHand::AttemptNow).await
 }
 
-async fn act(
-    State(state): State<AppState>,
-    segments: Segments,
-    query: Query,
-    what: ByHand,
-) -> Result<Response, Problem> {
+async fn act(Acting(state): Acting, segments: Segments, query: Query, what: ByHand) -> Result<Response, Problem> {
     query.finish()?;
     let project = state.project(&segments).await?;
     let id = state.delivery(project, &segments).await?.id;
@@ -48,7 +42,7 @@ async fn act(
 
 /// PATCH: a new body. The one accepted stays as the original.
 pub async fn edit(
-    State(state): State<AppState>,
+    Acting(state): Acting,
     segments: Segments,
     query: Query,
     mut input: Input,
@@ -67,7 +61,7 @@ pub async fn edit(
 }
 
 pub async fn forward(
-    State(state): State<AppState>,
+    Acting(state): Acting,
     segments: Segments,
     query: Query,
     mut input: Input,

@@ -1,6 +1,5 @@
 //! `/dlq`: Failed Messages, in the second seed's shape (R10, R11). The retry of one is that of its delivery.
 
-use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
 use postrider_core::decide::ByHand;
@@ -10,14 +9,14 @@ use serde_json::json;
 
 use super::deliveries::connections_of;
 use super::shapes::dead_letter_json;
-use super::{AppState, Input, filter, jobs, list_response, ok};
+use super::{Acting, Input, filter, jobs, list_response, ok};
 use crate::problem::Problem;
 use crate::read::{Query, Segments};
 
 /// Ids of one bulk retry, at most.
 const IDS_MAX: usize = 1000;
 
-pub async fn list(State(state): State<AppState>, segments: Segments, mut query: Query) -> Result<Response, Problem> {
+pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;
     let mut filter = filter::of_query(&state, project, &mut query).await?;
     if !filter.statuses.is_empty() {
@@ -32,7 +31,7 @@ pub async fn list(State(state): State<AppState>, segments: Segments, mut query: 
     Ok(list_response(data, found.next_cursor))
 }
 
-pub async fn one(State(state): State<AppState>, segments: Segments, query: Query) -> Result<Response, Problem> {
+pub async fn one(Acting(state): Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
     query.finish()?;
     let project = state.project(&segments).await?;
     let delivery = state.delivery(project, &segments).await?;
@@ -46,7 +45,7 @@ pub async fn one(State(state): State<AppState>, segments: Segments, query: Query
 /// `{deliveryIds}` → `{retried, requested}`, in the order given, so that they keep it in the queue (D27). What was refused is told one by one.
 /// `{filter}` → a job (P08).
 pub async fn retry_several(
-    State(state): State<AppState>,
+    Acting(state): Acting,
     segments: Segments,
     query: Query,
     mut input: Input,

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-use super::{AppState, ok};
+use super::{Site, ok};
 use crate::problem::Problem;
 
 /// The process answers.
@@ -13,8 +13,8 @@ pub async fn live() -> Response {
 }
 
 /// The store takes writes.
-pub async fn ready(State(state): State<AppState>) -> Response {
-    match state.read().check().await {
+pub async fn ready(State(site): State<Site>) -> Response {
+    match site.0.read().check().await {
         Ok(()) => ok(&json!({"status": "ok"})),
         Err(error) => {
             tracing::warn!(%error, "not ready");

@@ -2,7 +2,6 @@
 //!
 //! It must not know how a job is worked off.
 
-use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
 use http::header::{HeaderValue, LOCATION};
@@ -14,15 +13,12 @@ use postrider_engine::{JobOrder, JobTarget};
 use postrider_store::{DeliveryFilter, Job, JobScope};
 use serde_json::{Map, Value, json};
 
-use super::{AppState, Input, connection_ref, filter, json_response, list_response, ok};
+use super::{Acting, AppState, Input, connection_ref, filter, json_response, list_response, ok};
 use crate::problem::Problem;
 use crate::read::{Fields, Query, Segments};
 
 /// Ids of one job, at most (`job_ids_max`); a filter has no such limit.
 const JOB_IDS_MAX: usize = 10_000;
-
-/// Who asked, until keys have names of their own.
-const WHO: &str = "admin";
 
 /// What a path asks for, before the request says more.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,7 +33,7 @@ pub(super) enum Asked {
 macro_rules! bulk {
     ($($name:ident: $asked:ident, $dead_only:literal;)*) => {$(
         pub async fn $name(
-            state: State<AppState>,
+            state: Acting,
             segments: Segments,
             query: Query,
             input: Input,
@@ -59,7 +55,7 @@ bulk! {
 }
 
 pub(super) async fn bulk(
-    State(state): State<AppState>,
+    Acting(state): Acting,
     segments: Segments,
     query: Query,
     mut input: Input,
@@ -94,7 +90,7 @@ pub(super) async fn bulk(
         (None, ids) => JobTarget::Ids(ids.unwrap_or_default()),
     };
     let act = act.ok_or_else(|| Problem::field("topic", "`topic` is missing", super::topics::NAMES))?;
-    begin(&state, project, JobOrder { act, target, who: WHO.to_owned() }, dry_run).await
+    begin(&state, project, JobOrder { act, target }, dry_run).await
 }
 
 fn of_the_dlq(mut filter: DeliveryFilter) -> Result<DeliveryFilter, Problem> {
@@ -163,12 +159,12 @@ pub(super) async fn begin_with_filter(
     dry_run: bool,
 ) -> Result<Response, Problem> {
     let target = JobTarget::Filter(Box::new(of_the_dlq(filter)?));
-    begin(state, project, JobOrder { act, target, who: WHO.to_owned() }, dry_run).await
+    begin(state, project, JobOrder { act, target }, dry_run).await
 }
 
 /// Everything that waits for one connection goes to the DLQ (D31, D44).
 pub async fn set_queue_aside(
-    State(state): State<AppState>,
+    Acting(state): Acting,
     segments: Segments,
     mut query: Query,
     mut input: Input,
@@ -180,11 +176,11 @@ pub async fn set_queue_aside(
     let project = state.project(&segments).await?;
     let connection = state.engine.connection(project, &named).await?;
     let filter = DeliveryFilter { connection_id: Some(connection.id), ..DeliveryFilter::default() };
-    let order = JobOrder { act: JobAct::SetAside, target: JobTarget::Filter(Box::new(filter)), who: WHO.to_owned() };
+    let order = JobOrder { act: JobAct::SetAside, target: JobTarget::Filter(Box::new(filter)) };
     begin(&state, project, order, dry_run).await
 }
 
-pub async fn list(State(state): State<AppState>, segments: Segments, mut query: Query) -> Result<Response, Problem> {
+pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;
     let page = query.page()?;
     query.finish()?;
@@ -196,27 +192,27 @@ pub async fn list(State(state): State<AppState>, segments: Segments, mut query: 
     Ok(list_response(data, found.next_cursor))
 }
 
-pub async fn one(State(state): State<AppState>, segments: Segments, query: Query) -> Result<Response, Problem> {
+pub async fn one(Acting(state): Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
     query.finish()?;
     let project = state.project(&segments).await?;
     let job = state.engine.job(project, job_id(&segments)?).await?;
     Ok(ok(&job_json(&state, &job).await?))
 }
 
-pub async fn pause(state: State<AppState>, segments: Segments, query: Query) -> Result<Response, Problem> {
+pub async fn pause(state: Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
     control(state, segments, query, JobControl::Pause).await
 }
 
-pub async fn resume(state: State<AppState>, segments: Segments, query: Query) -> Result<Response, Problem> {
+pub async fn resume(state: Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
     control(state, segments, query, JobControl::Resume).await
 }
 
-pub async fn cancel(state: State<AppState>, segments: Segments, query: Query) -> Result<Response, Problem> {
+pub async fn cancel(state: Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
     control(state, segments, query, JobControl::Cancel).await
 }
 
 async fn control(
-    State(state): State<AppState>,
+    Acting(state): Acting,
     segments: Segments,
     query: Query,
     control: JobControl,

@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::HeaderValue;
 use http::header::CONTENT_TYPE;
@@ -13,14 +12,14 @@ use postrider_core::connection::Connection;
 use postrider_engine::Figures;
 use postrider_store::{QueueSummary, Statistics};
 
-use super::AppState;
+use super::Acting;
 use crate::problem::Problem;
 
 /// `metrics_connections_max`: connections with series of their own, the oldest first; all others together are `other`.
 const CONNECTIONS_MAX: usize = 1000;
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
-pub async fn metrics(State(state): State<AppState>) -> Result<Response, Problem> {
+pub async fn metrics(Acting(state): Acting) -> Result<Response, Problem> {
     let mut summaries = BTreeMap::new();
     let mut project_names = BTreeMap::new();
     for project in state.read().projects().await? {

@@ -2,6 +2,7 @@
 //!
 //! Handlers read a request, ask the engine, and write the answer. They must not know of policies: the engine refuses what may not be.
 
+mod audit;
 mod configuration;
 mod connections;
 mod deliveries;
@@ -11,6 +12,7 @@ mod filter;
 mod health;
 mod idempotency;
 mod jobs;
+mod keys;
 mod merge;
 mod metrics;
 mod projects;
@@ -22,37 +24,44 @@ mod schedule;
 mod security;
 mod send;
 mod shapes;
+mod table;
 mod topic_messages;
 mod topics;
 
 pub use send::read_message;
+pub use table::routes;
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{FromRequest, Request};
+use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{any, get, post};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use postrider_core::Timestamp;
 use postrider_core::delivery::Delivery;
 use postrider_core::id::ProjectId;
+use postrider_core::masking::MaskedHeaders;
+use postrider_core::message::HeaderList;
 use postrider_engine::{Clock, ConnectionRef, Engine};
 use postrider_store::{Jobs, StoreRead};
 use serde_json::{Value, json};
 
-use crate::auth::{AdminKey, require_key};
-use crate::problem::{Problem, unknown_path, wrong_method};
+use crate::auth::AdminKey;
+use crate::gate::{Caller, Gate, admit};
+use crate::problem::{Problem, nothing_here};
 use crate::read::{BodyBounds, Fields, Query, Segments, collect, delivery_id};
 
 /// The API's own limits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ApiOptions {
     pub body: BodyBounds,
+    /// Whose values nobody is shown (D14).
+    pub masked_headers: MaskedHeaders,
 }
 
 /// What every handler works with.
@@ -62,12 +71,38 @@ pub struct AppState {
     clock: Arc<dyn Clock>,
     options: ApiOptions,
     started_at: Timestamp,
+    admin: Option<AdminKey>,
+    /// The only project that the caller may see, if there is one.
+    only_project: Option<ProjectId>,
 }
 
 impl AppState {
     pub fn new(engine: Engine, clock: Arc<dyn Clock>, options: ApiOptions) -> Self {
         let started_at = clock.now();
-        AppState { engine, clock, options, started_at }
+        AppState { engine, clock, options, started_at, admin: None, only_project: None }
+    }
+
+    fn only_project(&self) -> Option<ProjectId> {
+        self.only_project
+    }
+
+    fn masked(&self) -> &MaskedHeaders {
+        &self.options.masked_headers
+    }
+
+    /// D14: a credential of ours must not be stored with a request nor sent to anybody.
+    fn refuse_our_keys(&self, headers: &HeaderList) -> Result<(), Problem> {
+        for (name, value) in headers.iter() {
+            let is_candidate = name.eq_ignore_ascii_case("authorization") || name.eq_ignore_ascii_case("x-api-key");
+            let key = value.rsplit(' ').next().unwrap_or_default().as_bytes();
+            let is_ours =
+                || self.engine.key_holder(key).is_some() || self.admin.as_ref().is_some_and(|admin| admin.opens(key));
+            if is_candidate && is_ours() {
+                let message = format!("the header `{name}` carries a key of this server");
+                return Err(Problem::field("headers", message, "the remote system's own credential"));
+            }
+        }
+        Ok(())
     }
 
     fn read(&self) -> &dyn StoreRead {
@@ -90,82 +125,35 @@ impl AppState {
     }
 }
 
-/// All routes, behind the key (but health) and with a problem for everything that goes wrong.
+/// What the router holds. No handler can take the engine from it without saying on whose behalf: `Acting` is the way.
+#[derive(Clone)]
+pub struct Site(AppState);
+
+/// The state with an engine that acts for whoever the gate let in; what they do stands in the audit log under their name.
+struct Acting(AppState);
+
+impl FromRequestParts<Site> for Acting {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, site: &Site) -> Result<Self, Problem> {
+        // Only a route that needs nobody comes without a caller, and those have nothing to act on.
+        let caller = parts.extensions.get::<Caller>().ok_or_else(|| Problem::unauthorized(false))?;
+        let mut state = site.0.clone();
+        state.engine = state.engine.acting_as(Arc::clone(&caller.actor));
+        state.only_project = caller.only_project();
+        Ok(Acting(state))
+    }
+}
+
+/// All routes, behind the gate and with a problem for everything that goes wrong.
 pub fn router(state: AppState, admin: AdminKey) -> Router {
-    let project = Router::new()
-        .route("/", get(projects::one))
-        .route("/connections", get(connections::list).post(connections::create))
-        .route(
-            "/connections/{name}",
-            get(connections::one).put(connections::replace).patch(connections::merge).delete(connections::delete),
-        )
-        .route("/connections/{name}/pause", post(connections::pause))
-        .route("/connections/{name}/resume", post(connections::resume))
-        .route("/connections/{name}/send", post(send::send))
-        .route("/connections/{name}/publish", post(send::publish))
-        .route("/connections/{name}/publish/batch", post(publish_batch::publish_batch))
-        .route("/connections/{name}/queue", get(queues::queue))
-        .route("/connections/{name}/queue/attempt-now", post(queues::attempt_head_now))
-        .route("/connections/{name}/queue/set-aside", post(jobs::set_queue_aside))
-        .route("/connections/{name}/dlq", get(queues::dead_letters))
-        .route("/connections/{name}/schedule", get(schedule::of_connection))
-        .route("/deliveries", get(deliveries::list))
-        .route("/deliveries/retry", post(jobs::retry))
-        .route("/deliveries/resend", post(jobs::resend))
-        .route("/deliveries/discard", post(jobs::discard))
-        .route("/deliveries/set-aside", post(jobs::set_aside))
-        .route("/deliveries/forward", post(jobs::forward))
-        .route("/deliveries/{id}", get(deliveries::one).patch(delivery_acts::edit).delete(delivery_acts::discard))
-        .route("/deliveries/{id}/attempts", get(deliveries::attempts))
-        .route("/deliveries/{id}/body", get(deliveries::body))
-        .route("/deliveries/{id}/retry", post(delivery_acts::retry))
-        .route("/deliveries/{id}/resend", post(delivery_acts::resend))
-        .route("/deliveries/{id}/set-aside", post(delivery_acts::set_aside))
-        .route("/deliveries/{id}/attempt-now", post(delivery_acts::attempt_now))
-        .route("/deliveries/{id}/forward", post(delivery_acts::forward))
-        .route("/dlq", get(dlq::list))
-        .route("/dlq/retry", post(dlq::retry_several))
-        .route("/dlq/resend", post(jobs::resend_dead))
-        .route("/dlq/discard", post(jobs::discard_dead))
-        .route("/dlq/forward", post(jobs::forward_dead))
-        .route("/dlq/{id}", get(dlq::one))
-        .route("/dlq/{id}/retry", post(delivery_acts::retry))
-        .route("/security", get(security::list).post(security::create))
-        .route(
-            "/security/{name}",
-            get(security::one).put(security::replace).patch(security::change).delete(security::delete),
-        )
-        .route("/jobs", get(jobs::list))
-        .route("/jobs/{id}", get(jobs::one))
-        .route("/jobs/{id}/pause", post(jobs::pause))
-        .route("/jobs/{id}/resume", post(jobs::resume))
-        .route("/jobs/{id}/cancel", post(jobs::cancel))
-        .route("/topics", get(topics::list).post(topics::create))
-        .route("/topics/{topic}", get(topics::one).delete(topics::delete))
-        .route("/topics/{topic}/publish", post(topic_messages::publish))
-        .route("/topics/{topic}/messages", get(topic_messages::list))
-        .route("/topics/{topic}/subscriptions", get(topics::subscriptions).post(topics::subscribe))
-        .route("/topics/{topic}/subscriptions/{name}", axum::routing::delete(topics::unsubscribe))
-        .route("/topics/{topic}/subscriptions/{name}/pull", post(topic_messages::pull))
-        .route("/topics/{topic}/subscriptions/{name}/ack", post(topic_messages::acknowledge));
-    Router::new()
-        .route("/health/live", get(health::live))
-        .route("/health/ready", get(health::ready))
-        .route("/metrics", get(metrics::metrics))
-        .route("/api/v1/projects", get(projects::list))
-        .route("/api/v1/schedule", get(schedule::of_preset))
-        .route("/api/v1/import", post(configuration::import))
-        .route("/api/v1/export", get(configuration::export))
-        .nest("/api/v1/projects/{project}", project)
-        // Beside the nest, so that the handler sees the whole address as it was sent.
-        .route("/api/v1/projects/{project}/connections/{name}/raw", any(raw::raw))
-        .route("/api/v1/projects/{project}/connections/{name}/raw/", any(raw::raw))
-        .route("/api/v1/projects/{project}/connections/{name}/raw/{*rest}", any(raw::raw))
-        .fallback(unknown_path)
-        .method_not_allowed_fallback(wrong_method)
-        .layer(from_fn_with_state(admin, require_key))
+    let (router, rules) = table::routes().finish();
+    let gate = Gate { engine: state.engine.clone(), admin: admin.clone(), rules: Arc::new(rules) };
+    router
+        .fallback(async || nothing_here())
+        .layer(from_fn_with_state(gate, admit))
         .layer(map_response(with_safe_headers))
-        .with_state(state)
+        .with_state(Site(AppState { admin: Some(admin), ..state }))
 }
 
 /// No answer of the API is to be kept by a cache or guessed at by a browser.
@@ -186,12 +174,12 @@ struct Input {
     fields: Fields,
 }
 
-impl FromRequest<AppState> for Input {
+impl FromRequest<Site> for Input {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
+    async fn from_request(request: Request, site: &Site) -> Result<Self, Problem> {
         let (parts, body): (_, Body) = request.into_parts();
-        let bytes = collect(&parts.headers, body, &state.options.body).await?;
+        let bytes = collect(&parts.headers, body, &site.0.options.body).await?;
         let fields = Fields::read(&parts.headers, &bytes)?;
         Ok(Input { headers: parts.headers, bytes, fields })
     }

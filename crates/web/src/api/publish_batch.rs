@@ -3,7 +3,7 @@
 //! The body is read as a stream and stored as it comes: what a caller gets no answer for may have been stored (law 6).
 
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
@@ -15,7 +15,7 @@ use postrider_engine::{ConnectionRef, Refusal, SendOptions};
 use serde_json::{Value, json};
 
 use super::send::{caller_cid, data_format, message};
-use super::{AppState, connection_ref, idempotency, ok};
+use super::{Acting, AppState, connection_ref, idempotency, ok};
 use crate::problem::{FieldError, Problem};
 use crate::read::{Fields, Lines, Query, Segments, essence};
 
@@ -45,7 +45,7 @@ struct Caller {
 }
 
 pub async fn publish_batch(
-    State(state): State<AppState>,
+    Acting(state): Acting,
     segments: Segments,
     mut query: Query,
     request: Request,
@@ -134,6 +134,7 @@ impl Batch {
     ) -> Result<(Message, SendOptions), Problem> {
         let message = message(Fields::parse(line)?, format)?;
         self.state.check_body_size(&message.body)?;
+        self.state.refuse_our_keys(&message.head.headers)?;
         let path = format!("{}/{number}", caller.path);
         let now = self.state.clock.now();
         let idempotency = idempotency::read(&caller.headers, self.project, &path, line, now)?;

@@ -1,6 +1,5 @@
 //! `/connections/{name}/queue` and `/dlq`: what waits, from head to tail, and what was set aside.
 
-use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
 use postrider_core::decide::ByHand;
@@ -9,26 +8,23 @@ use postrider_store::{DeliveryFilter, PageRequest};
 
 use super::deliveries::answer;
 use super::shapes::delivery_json;
-use super::{AppState, connection_ref, list_response};
+use super::{Acting, connection_ref, list_response};
 use crate::problem::Problem;
 use crate::read::{Query, Segments};
 
-pub async fn queue(State(state): State<AppState>, segments: Segments, mut query: Query) -> Result<Response, Problem> {
+pub async fn queue(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;
     let named = connection_ref(&segments, &mut query)?;
     let page = query.page()?;
     query.finish()?;
     let connection = state.engine.connection(project, &named).await?;
     let found = state.read().queue(connection.id, page).await?;
-    let data = found.items.iter().map(|delivery| delivery_json(delivery, Some(&connection.name))).collect();
+    let data =
+        found.items.iter().map(|delivery| delivery_json(delivery, Some(&connection.name), state.masked())).collect();
     Ok(list_response(data, found.next_cursor))
 }
 
-pub async fn dead_letters(
-    State(state): State<AppState>,
-    segments: Segments,
-    mut query: Query,
-) -> Result<Response, Problem> {
+pub async fn dead_letters(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;
     let named = connection_ref(&segments, &mut query)?;
     let page = query.page()?;
@@ -41,13 +37,14 @@ pub async fn dead_letters(
         ..DeliveryFilter::default()
     };
     let found = state.read().deliveries(&filter, page).await?;
-    let data = found.items.iter().map(|delivery| delivery_json(delivery, Some(&connection.name))).collect();
+    let data =
+        found.items.iter().map(|delivery| delivery_json(delivery, Some(&connection.name), state.masked())).collect();
     Ok(list_response(data, found.next_cursor))
 }
 
 /// The head is attempted without waiting for its time (D44); answers with the head as it stands then.
 pub async fn attempt_head_now(
-    State(state): State<AppState>,
+    Acting(state): Acting,
     segments: Segments,
     mut query: Query,
 ) -> Result<Response, Problem> {

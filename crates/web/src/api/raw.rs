@@ -4,7 +4,7 @@
 //! It must not know how anything is delivered.
 
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
 use http::{HeaderMap, StatusCode};
@@ -13,7 +13,7 @@ use postrider_core::outcome::{Outcome, OutcomeState};
 use postrider_core::{Answer, Failure};
 use postrider_engine::{ConnectionRef, SendOptions};
 
-use super::AppState;
+use super::Acting;
 use super::idempotency::{self, RAW_HEADER};
 use super::raw_answer::{CutShort, Unmeasured};
 use super::send::{caller_cid, not_taken, result_response};
@@ -43,7 +43,7 @@ const MSG_ID: HeaderName = HeaderName::from_static("x-postrider-msg-id");
 #[derive(Clone, Copy, Debug)]
 pub struct RemoteAnswer;
 
-pub async fn raw(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
+pub async fn raw(Acting(state): Acting, request: Request) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
     let target = Target::of(parts.uri.path(), parts.uri.query())?;
     let project = state.engine.project(&target.project).await?;
@@ -54,6 +54,7 @@ pub async fn raw(State(state): State<AppState>, request: Request) -> Result<Resp
     })?;
     let cid = caller_cid(&parts.headers)?;
     let headers = passed_on(&parts.headers)?;
+    state.refuse_our_keys(&headers)?;
     let body = collect_content(&parts.headers, body, &state.options.body).await?;
     let head = RequestHead { method, path: target.rest, params: Vec::new(), headers };
     let mut idempotency = None;

@@ -1,23 +1,18 @@
 //! `/schedule`: when the attempts of a connection's policy, or of a preset, would be made if all of them failed (P08).
 
-use axum::extract::State;
 use axum::response::Response;
 use postrider_core::policy::DeliveryPolicy;
 use postrider_core::schedule::Schedule;
 use postrider_core::schedule::preview::schedule_preview;
 use serde_json::{Value, json};
 
-use super::{AppState, connection_ref, ok};
+use super::{Acting, connection_ref, ok};
 use crate::problem::{Problem, clipped};
 use crate::read::{Query, Segments};
 
 const PRESETS: &str = "webhook, forward, patient";
 
-pub async fn of_connection(
-    State(state): State<AppState>,
-    segments: Segments,
-    mut query: Query,
-) -> Result<Response, Problem> {
+pub async fn of_connection(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;
     let named = connection_ref(&segments, &mut query)?;
     query.finish()?;

@@ -1,6 +1,5 @@
 //! `/projects/{project}/security`: who we say we are to remote systems. A secret goes in and never comes out again (D46).
 
-use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use postrider_core::id::ProjectId;
@@ -9,7 +8,7 @@ use postrider_engine::{NewSecurity, Security};
 use postrider_store::PageRequest;
 use serde_json::{Map, Value, json};
 
-use super::{AppState, Input, json_response, list_response, merge, ok};
+use super::{Acting, AppState, Input, json_response, list_response, merge, ok};
 use crate::problem::{Problem, clipped};
 use crate::read::{Fields, Query, Segments};
 
@@ -17,7 +16,7 @@ use crate::read::{Fields, Query, Segments};
 const OURS: [&str; 4] = ["id", "state", "createdAt", "updatedAt"];
 const KINDS: &str = "one of basic_auth, apikey, bearer, oauth2";
 
-pub async fn list(State(state): State<AppState>, segments: Segments, mut query: Query) -> Result<Response, Problem> {
+pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;
     let PageRequest { limit, cursor } = query.page()?;
     query.finish()?;
@@ -32,7 +31,7 @@ pub async fn list(State(state): State<AppState>, segments: Segments, mut query: 
 }
 
 pub async fn create(
-    State(state): State<AppState>,
+    Acting(state): Acting,
     segments: Segments,
     query: Query,
     mut input: Input,
@@ -48,14 +47,14 @@ pub async fn create(
     Ok(json_response(StatusCode::CREATED, &security_json(&state, &created)))
 }
 
-pub async fn one(State(state): State<AppState>, segments: Segments, query: Query) -> Result<Response, Problem> {
+pub async fn one(Acting(state): Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
     let (_, known) = found(&state, &segments, query).await?;
     Ok(ok(&security_json(&state, &known)))
 }
 
 /// All keys anew; a secret that is left out stays as it is.
 pub async fn replace(
-    State(state): State<AppState>,
+    Acting(state): Acting,
     segments: Segments,
     query: Query,
     input: Input,
@@ -67,7 +66,7 @@ pub async fn replace(
 
 /// A merge patch, RFC 7396: what is given replaces, null removes, the rest stays; the secret too.
 pub async fn change(
-    State(state): State<AppState>,
+    Acting(state): Acting,
     segments: Segments,
     query: Query,
     input: Input,
@@ -82,7 +81,7 @@ pub async fn change(
     store(&state, project, &known, NewSecurity { written: merged, ..patch }).await
 }
 
-pub async fn delete(State(state): State<AppState>, segments: Segments, query: Query) -> Result<Response, Problem> {
+pub async fn delete(Acting(state): Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
     let (project, known) = found(&state, &segments, query).await?;
     state.engine.delete_security(project, &known.definition.name).await?;
     Ok(StatusCode::NO_CONTENT.into_response())

@@ -1,6 +1,5 @@
 //! `/connections/{name}/send` and `/publish`: a request for a remote system, and its result object (Z30, Z31, D13).
 
-use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -13,7 +12,7 @@ use postrider_engine::{Refusal, SendOptions};
 use serde_json::value::RawValue;
 
 use super::shapes::outcome_text;
-use super::{AppState, Input, connection_ref, idempotency};
+use super::{Acting, AppState, Input, connection_ref, idempotency};
 use crate::problem::{Problem, clipped};
 use crate::read::{Fields, Given, Query, Segments};
 
@@ -50,21 +49,16 @@ impl How {
     }
 }
 
-pub async fn send(state: State<AppState>, segments: Segments, query: Query, input: Input) -> Result<Response, Problem> {
+pub async fn send(state: Acting, segments: Segments, query: Query, input: Input) -> Result<Response, Problem> {
     take(state, segments, query, input, How::Send).await
 }
 
-pub async fn publish(
-    state: State<AppState>,
-    segments: Segments,
-    query: Query,
-    input: Input,
-) -> Result<Response, Problem> {
+pub async fn publish(state: Acting, segments: Segments, query: Query, input: Input) -> Result<Response, Problem> {
     take(state, segments, query, input, How::Publish).await
 }
 
 async fn take(
-    State(state): State<AppState>,
+    Acting(state): Acting,
     segments: Segments,
     mut query: Query,
     input: Input,
@@ -80,6 +74,7 @@ async fn take(
     let mut idempotency = idempotency::read(&input.headers, project, &path, &input.bytes, state.clock.now())?;
     let message = message(input.fields, data_format(&connection))?;
     state.check_body_size(&message.body)?;
+    state.refuse_our_keys(&message.head.headers)?;
     if how == How::Send && message.head.method.only_reads() {
         // Z12: a request that only reads is made anew each time; nothing is stored that a repeat could answer from.
         idempotency = None;

@@ -4,17 +4,18 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use postrider_core::Answer;
 use postrider_core::attempt::Attempt;
 use postrider_core::connection::Connection;
 use postrider_core::delivery::{Delivery, Status};
-use postrider_core::message::{HeaderList, is_secret_header};
+use postrider_core::masking::MaskedHeaders;
+use postrider_core::message::HeaderList;
 use postrider_core::outcome::{Outcome, OutcomeState};
-use postrider_core::{Answer, MASK};
 use serde_json::{Map, Value, json};
 
 use crate::read::compact;
 
-pub fn delivery_json(delivery: &Delivery, connection: Option<&str>) -> Value {
+pub fn delivery_json(delivery: &Delivery, connection: Option<&str>, masked: &MaskedHeaders) -> Value {
     let progress = &delivery.progress;
     let waits = progress.status == Status::Pending;
     json!({
@@ -36,7 +37,7 @@ pub fn delivery_json(delivery: &Delivery, connection: Option<&str>) -> Value {
         "method": delivery.head.method,
         "path": delivery.head.path,
         "params": delivery.head.params,
-        "headers": headers_json(&delivery.head.headers),
+        "headers": headers_json(&delivery.head.headers, masked),
         "bodyBytes": delivery.body_bytes,
         "edited": delivery.original_body_id.is_some(),
         "createdAt": delivery.created_at,
@@ -90,7 +91,7 @@ fn address(connection: &Connection) -> String {
     format!("{}{path}", target.host)
 }
 
-pub fn attempt_json(attempt: &Attempt) -> Value {
+pub fn attempt_json(attempt: &Attempt, masked: &MaskedHeaders) -> Value {
     let mut object = Map::new();
     object.insert("number".into(), attempt.number.into());
     object.insert("startedAt".into(), json!(attempt.started_at));
@@ -98,7 +99,7 @@ pub fn attempt_json(attempt: &Attempt) -> Value {
     object.insert("failure".into(), json!(attempt.failure));
     object.insert("status".into(), json!(attempt.status));
     object.insert("error".into(), json!(attempt.error));
-    object.insert("responseHeaders".into(), headers_json(&attempt.response_headers));
+    object.insert("responseHeaders".into(), headers_json(&attempt.response_headers, masked));
     body_into(&mut object, "responseBody", "responseBodyBase64", &attempt.response_body);
     object.insert("responseBytes".into(), attempt.response_bytes.into());
     object.insert("incomplete".into(), attempt.incomplete.into());
@@ -160,8 +161,8 @@ fn headers_in_full(headers: &HeaderList) -> Value {
 }
 
 /// The same for what is kept: secrets are masked.
-pub fn headers_json(headers: &HeaderList) -> Value {
-    headers_object(headers, |name, value| if is_secret_header(name) { MASK.into() } else { value.into() })
+pub fn headers_json(headers: &HeaderList, masked: &MaskedHeaders) -> Value {
+    headers_object(headers, |name, value| masked.shown(name, value).into())
 }
 
 fn headers_object(headers: &HeaderList, shown: impl Fn(&str, &str) -> Value) -> Value {
@@ -240,6 +241,6 @@ mod tests {
     fn kept_secrets_are_masked() {
         let fields = vec![("AUTHORIZATION".to_owned(), "Bearer x".to_owned()), ("X-A".into(), "1".into())];
         let headers = HeaderList::try_from(fields).unwrap();
-        assert_eq!(headers_json(&headers), json!({"AUTHORIZATION": "***", "X-A": "1"}));
+        assert_eq!(headers_json(&headers, &MaskedHeaders::default()), json!({"AUTHORIZATION": "***", "X-A": "1"}));
     }
 }

@@ -1,6 +1,5 @@
 //! `/topics` and their subscriptions. Messages are in `topic_messages`.
 
-use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use postrider_core::Wait;
@@ -13,7 +12,7 @@ use postrider_core::topic::TopicName;
 use postrider_store::{PullSubscription, Topic};
 use serde_json::{Value, json};
 
-use super::{AppState, Input, json_response, list_response, ok};
+use super::{Acting, AppState, Input, json_response, list_response, ok};
 use crate::problem::Problem;
 use crate::read::{Query, Segments};
 
@@ -31,7 +30,7 @@ pub(super) async fn find(state: &AppState, project: ProjectId, segments: &Segmen
     state.read().topic(project, &name).await?.ok_or_else(|| Problem::not_found("topic", name.as_str()))
 }
 
-pub async fn list(State(state): State<AppState>, segments: Segments, mut query: Query) -> Result<Response, Problem> {
+pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;
     let page = query.page()?;
     query.finish()?;
@@ -40,7 +39,7 @@ pub async fn list(State(state): State<AppState>, segments: Segments, mut query: 
 }
 
 pub async fn create(
-    State(state): State<AppState>,
+    Acting(state): Acting,
     segments: Segments,
     query: Query,
     mut input: Input,
@@ -68,24 +67,20 @@ pub async fn create(
     Ok(json_response(StatusCode::CREATED, &topic_json(&topic)))
 }
 
-pub async fn one(State(state): State<AppState>, segments: Segments, query: Query) -> Result<Response, Problem> {
+pub async fn one(Acting(state): Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
     query.finish()?;
     let project = state.project(&segments).await?;
     Ok(ok(&topic_json(&find(&state, project, &segments).await?)))
 }
 
-pub async fn delete(State(state): State<AppState>, segments: Segments, query: Query) -> Result<Response, Problem> {
+pub async fn delete(Acting(state): Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
     query.finish()?;
     let project = state.project(&segments).await?;
     state.engine.delete_topic(project, &topic_name(&segments)?).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-pub async fn subscriptions(
-    State(state): State<AppState>,
-    segments: Segments,
-    query: Query,
-) -> Result<Response, Problem> {
+pub async fn subscriptions(Acting(state): Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
     query.finish()?;
     let project = state.project(&segments).await?;
     let topic = find(&state, project, &segments).await?;
@@ -94,7 +89,7 @@ pub async fn subscriptions(
 }
 
 pub async fn subscribe(
-    State(state): State<AppState>,
+    Acting(state): Acting,
     segments: Segments,
     query: Query,
     mut input: Input,
@@ -117,7 +112,7 @@ pub async fn subscribe(
     Ok(json_response(StatusCode::CREATED, &subscription_json(&made, &topic)))
 }
 
-pub async fn unsubscribe(State(state): State<AppState>, segments: Segments, query: Query) -> Result<Response, Problem> {
+pub async fn unsubscribe(Acting(state): Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
     query.finish()?;
     let project = state.project(&segments).await?;
     state.engine.delete_subscription(project, &topic_name(&segments)?, segments.get("name")).await?;

@@ -23,6 +23,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tower::ServiceExt;
 
+use crate::gate::PeerAddress;
 use crate::problem::Problem;
 use patience::{InService, Patience, PatientStream};
 
@@ -120,8 +121,8 @@ impl Server {
                 Some(_) = connections.join_next(), if !connections.is_empty() => continue,
                 accepted = listener.accept() => accepted,
             };
-            let stream = match accepted {
-                Ok((stream, _)) => stream,
+            let (stream, peer) = match accepted {
+                Ok((stream, peer)) => (stream, PeerAddress(peer)),
                 Err(error) => {
                     tracing::warn!(%error, "accepting a connection failed; trying again");
                     tokio::time::sleep(ACCEPT_BACK_OFF).await;
@@ -134,7 +135,7 @@ impl Server {
             };
             let (service, limits, stopping) = (service.clone(), limits.clone(), stopping_seen.clone());
             connections.spawn(async move {
-                connection(stream, service, &limits, stopping).await;
+                connection(stream, peer, service, &limits, stopping).await;
                 drop(slot);
             });
         }
@@ -159,12 +160,19 @@ fn refuse(stream: &TcpStream) {
     let _ = stream.try_write(answer.as_bytes());
 }
 
-async fn connection(stream: TcpStream, service: Router, limits: &ServerLimits, mut stopping: watch::Receiver<bool>) {
+async fn connection(
+    stream: TcpStream,
+    peer: PeerAddress,
+    service: Router,
+    limits: &ServerLimits,
+    mut stopping: watch::Receiver<bool>,
+) {
     // Answers are small and whole: waiting to fill a segment only delays them.
     let _ = stream.set_nodelay(true);
     let patience = Arc::new(Patience::new(limits.head_timeout, limits.idle_timeout, limits.write_timeout));
     let stream = PatientStream::new(stream, patience.clone());
-    let handler = hyper::service::service_fn(move |request: Request<Incoming>| {
+    let handler = hyper::service::service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(peer);
         answer(service.clone(), request, InService::begin(patience.clone()))
     });
     let mut connection = hyper::server::conn::http1::Builder::new()

@@ -9,7 +9,7 @@ use postrider_core::id::{ConnectionId, ProjectId};
 use postrider_core::message::HeaderList;
 use postrider_core::{Answer, Reply, Timestamp, Wait};
 use postrider_engine::{Engine, EngineOptions, SystemClock, SystemDice};
-use postrider_store::{MemoryStore, Project, Store, StoreRead};
+use postrider_store::{MemoryStore, Project, ProjectSettings, Store, StoreRead};
 use postrider_web::{AdminKey, ApiOptions, AppState, BodyBounds, ServerLimits, ensure_admin_key, router};
 use postrider_wire::{Outgoing, Sender};
 use serde_json::Value;
@@ -59,6 +59,7 @@ impl Api {
                 let project = Project {
                     id: ProjectId::from_u128(number),
                     name: name.into(),
+                    settings: ProjectSettings::default(),
                     created_at: Timestamp::from_millis(0),
                 };
                 store.create_project(project).await.unwrap();
@@ -68,7 +69,7 @@ impl Api {
         assert_eq!(ensure_admin_key(&*store, None, &*dice).await.unwrap(), None, "a key is shown once");
         let admin = AdminKey::load(&*store as &dyn StoreRead).await.unwrap();
         let body = BodyBounds { body_bytes_max: 1000, window: Duration::from_millis(200), window_bytes_min: 100 };
-        let service = router(AppState::new(engine.clone(), clock, ApiOptions { body }), admin);
+        let service = router(AppState::new(engine.clone(), clock, ApiOptions { body, ..ApiOptions::default() }), admin);
         let running = Running::start(service, ServerLimits::default()).await;
         Api { key, store, engine, running }
     }

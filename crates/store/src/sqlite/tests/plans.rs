@@ -2,17 +2,17 @@
 
 use postrider_core::Failure;
 use postrider_core::delivery::{Origin, Progress, Status};
-use postrider_core::id::{DeliveryId, JobId};
+use postrider_core::id::{DeliveryId, JobId, ProjectId};
 use postrider_core::job::JobAct;
 
 use super::InFile;
 use crate::conformance::fixture::{World, at};
 use crate::sqlite::filter::Conditions;
 use crate::sqlite::streams::{self, Order, Stream};
-use crate::sqlite::{SqliteStore, jobs, listing, lookups, ownership, settle, window};
+use crate::sqlite::{SqliteStore, audit, jobs, listing, lookups, ownership, settle, window};
 use crate::{
-    CountColumn, CountRange, DeadLetterFilter, DeliveryFilter, Guard, JobScope, Jobs, NewJob, PageRequest, StoreError,
-    StoreLimits, StoreRead, TimeColumn, TimeRange,
+    AuditFilter, CountColumn, CountRange, DeadLetterFilter, DeliveryFilter, Guard, JobScope, Jobs, NewJob, PageRequest,
+    StoreError, StoreLimits, StoreRead, TimeColumn, TimeRange,
 };
 
 async fn plan(store: &SqliteStore, sql: String) -> Vec<String> {
@@ -169,12 +169,26 @@ async fn what_is_found_nowhere_is_looked_for_in_bounded_pieces() {
     assert!((4..=20).contains(&pieces), "{pieces} pieces");
 }
 
+async fn every_filter_of_the_audit_log(store: &SqliteStore) {
+    for bits in 0..8_u32 {
+        let filter = AuditFilter {
+            project_id: (bits & 1 != 0).then_some(ProjectId::from_u128(1)),
+            actor: (bits & 2 != 0).then(|| "key_a".to_owned()),
+            action: Some("connection".to_owned()),
+            object: (bits & 4 != 0).then(|| "con_a".to_owned()),
+            ..Default::default()
+        };
+        assert_indexed(store, audit::list_sql(&filter), &[]).await;
+    }
+}
+
 #[tokio::test]
 async fn every_hot_verb_and_every_listing_goes_along_an_index() {
     let made = InFile::new(StoreLimits::default(), false);
     let store = made.sqlite();
     every_filter(&store).await;
     every_column(&store).await;
+    every_filter_of_the_audit_log(&store).await;
     let plain = [
         window::load_sql(),
         window::claim_sql(),

@@ -1,0 +1,149 @@
+//! Many changes to the configuration at once, all of them or none, each with its entry in the audit log (D18, P07, law 2).
+//!
+//! It must not know what a file says, nor what a setting means.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use postrider_core::connection::Connection;
+use postrider_core::id::{AuditId, ConnectionId, ProjectId};
+use postrider_store::{AuditEntry, ConfigChange, PullSubscription, Store, StoreError, StoreRead};
+use serde_json::{Value, json};
+
+use crate::actor::Actor;
+use crate::audit::{self, Describe as _};
+use crate::clock::Clock;
+use crate::configuring;
+use crate::dice::Dice;
+use crate::refusal::Refusal;
+use crate::shared::Shared;
+use crate::topics;
+
+/// And then the cache, the runners and the sender learn of it.
+pub(crate) async fn apply(shared: &Shared, actor: &Actor, batch: Vec<ConfigChange>) -> Result<(), Refusal> {
+    let former = former(&*shared.store, &batch).await?;
+    let entries = entries(&former, &batch, &|project, action| shared.audit_entry(actor, project, action));
+    shared.store.configure_by_hand(batch.clone(), entries).await?;
+    let mut has_new_topics = false;
+    for change in batch {
+        match change {
+            ConfigChange::CreateConnection(connection) => shared.connections.put(Arc::from(connection)),
+            ConfigChange::ReplaceConnection { connection, .. } => {
+                let id = connection.id;
+                shared.connections.put(Arc::from(connection));
+                configuring::tell(shared, id);
+            }
+            ConfigChange::CreateTopic(_) => has_new_topics = true,
+            // Nobody keeps these in memory.
+            ConfigChange::CreateProject(_)
+            | ConfigChange::ReplaceTopic { .. }
+            | ConfigChange::CreateSubscription(_)
+            | ConfigChange::ReplaceSubscription { .. } => {}
+        }
+    }
+    if has_new_topics {
+        // Dead letters may wait for just these topics.
+        for connection in shared.connections.all() {
+            shared.sweeps.settings_changed(connection.id);
+        }
+    }
+    Ok(())
+}
+
+/// The same for a store on which no engine has been started yet; the audit log names the server itself.
+pub async fn configure_store(
+    store: &dyn Store,
+    clock: &dyn Clock,
+    dice: &dyn Dice,
+    batch: Vec<ConfigChange>,
+) -> Result<(), StoreError> {
+    let former = former(store, &batch).await?;
+    let (now, actor) = (clock.now(), Actor::system());
+    let first = AuditId::new(now, dice.bits());
+    let last = Cell::new(first.as_u128());
+    let entries = entries(&former, &batch, &|project, action| {
+        last.set(last.get().saturating_add(1));
+        audit::blank(AuditId::from_u128(last.get()), now, &actor, project, action)
+    });
+    store.configure_by_hand(batch, entries).await
+}
+
+type Former = BTreeMap<ConnectionId, Connection>;
+
+/// The connections that are to be replaced, as they are.
+async fn former(store: &dyn StoreRead, batch: &[ConfigChange]) -> Result<Former, StoreError> {
+    let mut former = Former::new();
+    for change in batch {
+        if let ConfigChange::ReplaceConnection { connection, .. } = change {
+            former.extend(store.connection(connection.id).await?.map(|known| (known.id, known)));
+        }
+    }
+    Ok(former)
+}
+
+/// One for the whole, and one for each object, as if it had been changed alone.
+fn entries(
+    former: &Former,
+    batch: &[ConfigChange],
+    made: &dyn Fn(Option<ProjectId>, &str) -> AuditEntry,
+) -> Vec<AuditEntry> {
+    let projects: BTreeSet<ProjectId> = batch.iter().map(project_of).collect();
+    let only = projects.first().copied().filter(|_| projects.len() == 1);
+    let mut entries = vec![made(only, "configuration.import").with_after(json!({"objects": batch.len()}))];
+    for change in batch {
+        let project = Some(project_of(change));
+        entries.push(match change {
+            ConfigChange::CreateProject(project) => {
+                let entry = made(Some(project.id), "project.create").about(project.id, &project.name);
+                entry.with_after(json!(project.settings))
+            }
+            ConfigChange::CreateConnection(connection) => {
+                let entry = made(project, "connection.create").about(connection.id, &connection.name);
+                entry.with_after(configuring::shown(connection))
+            }
+            ConfigChange::ReplaceConnection { connection, .. } => {
+                let entry = made(project, "connection.replace").about(connection.id, &connection.name);
+                let before = former.get(&connection.id).map(configuring::shown);
+                AuditEntry { before, ..entry.with_after(configuring::shown(connection)) }
+            }
+            ConfigChange::CreateTopic(topic) => {
+                let entry = made(project, "topic.create").about(topic.id, topic.name.as_str());
+                entry.with_after(topics::shown(topic))
+            }
+            ConfigChange::ReplaceTopic { was, now } => {
+                let entry = made(project, "topic.replace").about(was.id, was.name.as_str());
+                entry.with_before(topics::shown(was)).with_after(topics::shown(now))
+            }
+            ConfigChange::CreateSubscription(subscription) => {
+                let entry = made(project, "subscription.create").about(subscription.id, &subscription.name);
+                entry.with_after(subscription_shown(subscription))
+            }
+            ConfigChange::ReplaceSubscription { was, now } => {
+                let entry = made(project, "subscription.replace").about(was.id, &was.name);
+                entry.with_before(subscription_shown(was)).with_after(subscription_shown(now))
+            }
+        });
+    }
+    entries
+}
+
+fn project_of(change: &ConfigChange) -> ProjectId {
+    match change {
+        ConfigChange::CreateProject(project) => project.id,
+        ConfigChange::CreateConnection(connection) | ConfigChange::ReplaceConnection { connection, .. } => {
+            connection.project_id
+        }
+        ConfigChange::CreateTopic(topic) | ConfigChange::ReplaceTopic { was: topic, .. } => topic.project_id,
+        ConfigChange::CreateSubscription(subscription)
+        | ConfigChange::ReplaceSubscription { was: subscription, .. } => subscription.project_id,
+    }
+}
+
+fn subscription_shown(subscription: &PullSubscription) -> Value {
+    json!({
+        "name": subscription.name,
+        "topic_id": subscription.topic_id,
+        "redeliver_after_seconds": subscription.redeliver_after.as_millis() / 1000,
+    })
+}

@@ -1,0 +1,112 @@
+//! The gate in front of every route: who asks, whether the project is theirs, whether their scopes reach (P07). Answered from memory.
+//!
+//! 401 without a valid key, 404 for a project that is not the key's (the same as for one that is not there), 403 for too small a scope. It
+//! must not know what a request is about.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use postrider_core::access::{Scope, ScopeSet};
+use postrider_core::id::ProjectId;
+use postrider_engine::{Actor, Engine, KeyHolder, KeyRefused};
+
+use crate::auth::{AdminKey, presented_keys};
+use crate::problem::Problem;
+use crate::routes::{Needs, PROJECT, Rules};
+
+/// Where a connection came from; the server puts it into each request.
+#[derive(Clone, Copy, Debug)]
+pub struct PeerAddress(pub SocketAddr);
+
+/// Somebody who was let in.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    pub actor: Arc<Actor>,
+    holder: Option<Arc<KeyHolder>>,
+}
+
+impl Caller {
+    /// The only project that the caller may see; `None`: all of them.
+    pub fn only_project(&self) -> Option<ProjectId> {
+        self.holder.as_ref().and_then(|holder| holder.key.project_id)
+    }
+
+    fn scopes(&self) -> ScopeSet {
+        self.holder.as_ref().map_or(ScopeSet::of(&[Scope::Admin]), |holder| holder.scopes())
+    }
+}
+
+#[derive(Clone)]
+pub struct Gate {
+    pub engine: Engine,
+    pub admin: AdminKey,
+    pub rules: Arc<Rules>,
+}
+
+/// The middleware. Whoever passes is in the request's extensions.
+pub async fn admit(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
+    match gate.judge(&request) {
+        Ok(None) => next.run(request).await,
+        Ok(Some(caller)) => {
+            request.extensions_mut().insert(caller);
+            next.run(request).await
+        }
+        Err(problem) => problem.into_response(),
+    }
+}
+
+impl Gate {
+    fn judge(&self, request: &Request) -> Result<Option<Caller>, Problem> {
+        let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+        let rule = path.and_then(|path| self.rules.get(path));
+        let needs = rule.and_then(|rule| rule.needs(request.method()));
+        if needs == Some(Needs::Nobody) {
+            return Ok(None);
+        }
+        let address = request.extensions().get::<PeerAddress>().map(|peer| peer.0.ip());
+        let caller = self.caller(request, address)?;
+        if path.is_some_and(|path| path.starts_with(PROJECT)) {
+            self.check_project(&caller, request.uri().path(), address)?;
+        }
+        let Some(rule) = rule else { return Err(crate::problem::nothing_here()) };
+        let Some(needs) = needs else { return Err(crate::problem::method_not_allowed(&rule.methods())) };
+        let is_placed = !matches!(needs, Needs::Installation(_)) || caller.only_project().is_none();
+        if is_placed && caller.scopes().cover(needs.scopes()) {
+            return Ok(Some(caller));
+        }
+        self.engine.note_key_refused(KeyRefused::ScopeTooSmall, caller.holder.as_deref(), address);
+        Err(Problem::forbidden(needs.scopes(), is_placed))
+    }
+
+    fn caller(&self, request: &Request, address: Option<IpAddr>) -> Result<Caller, Problem> {
+        let presented = presented_keys(request.uri().path(), request.headers());
+        for key in &presented {
+            if let Some(holder) = self.engine.key_holder(key) {
+                let actor = Arc::new(holder.actor(address));
+                return Ok(Caller { actor, holder: Some(holder) });
+            }
+            if self.admin.opens(key) {
+                return Ok(Caller { actor: Arc::new(Actor::bootstrap(address)), holder: None });
+            }
+        }
+        if !presented.is_empty() {
+            self.engine.note_key_refused(KeyRefused::Unknown, None, address);
+        }
+        Err(Problem::unauthorized(!presented.is_empty()))
+    }
+
+    /// A foreign project looks exactly like one that does not exist, and is not even looked up.
+    fn check_project(&self, caller: &Caller, path: &str, address: Option<IpAddr>) -> Result<(), Problem> {
+        let Some(holder) = caller.holder.as_deref() else { return Ok(()) };
+        let segment = path.split('/').nth(4).unwrap_or_default();
+        let named = percent_encoding::percent_decode_str(segment).decode_utf8_lossy();
+        if holder.is_of(&named) {
+            return Ok(());
+        }
+        self.engine.note_key_refused(KeyRefused::ForeignProject, Some(holder), address);
+        Err(Problem::not_found("project", &named))
+    }
+}
