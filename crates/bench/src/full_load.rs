@@ -52,13 +52,18 @@ impl Whole {
 }
 
 /// Publishes until `until` and waits until everything accepted was received and nothing waits or is under way.
-pub async fn run(bench: &Bench, server: &Server, paths: Arc<[Uri]>, until: Until) -> Result<Whole, Failure> {
+pub async fn run(
+    bench: &Bench,
+    server: &Server,
+    paths: Arc<[Uri]>,
+    callers: usize,
+    until: Until,
+) -> Result<Whole, Failure> {
     let messages = usize::try_from(until.messages).unwrap_or(usize::MAX).min(MESSAGES_MAX);
     let book = bench.receiver.open_book(messages);
     let (server_before, receiver_before) = (process::cpu(server.pid)?, bench.receiver.cpu().await);
     let until = Until { messages: messages as u64, ..until };
-    let mut plan = Plan::publish(server.address, paths, until);
-        plan.callers = std::env::var("CALLERS").ok().and_then(|v| v.parse().ok()).unwrap_or(64);
+    let plan = Plan { callers, ..Plan::publish(server.address, paths, until) };
     let loaded = publish(bench, plan, &book).await?;
     let drained_at = drained(bench, server, &book, loaded.accepted).await?;
     for end in ["FAILED", "DLQ"] {

@@ -126,6 +126,8 @@ id_type!(/// One running process that delivers.
     WorkerId, "wrk_");
 id_type!(/// An operator's command that waits for the owner of a queue (D06).
     CommandId, "cmd_");
+id_type!(/// A job: one act over many deliveries (P08).
+    JobId, "job_");
 
 /// A queue is named by the connection it belongs to, so that a rename keeps it.
 pub type QueueId = ConnectionId;
@@ -145,6 +147,31 @@ impl Cid {
         let tenth = random % 10;
         let tail = (random / 10) & 0xF_FFFF_FFFF;
         Cid(format!("{date}-{time}-{millis}{tenth}-{tail:09x}").into_boxed_str())
+    }
+
+    /// When it was made, if it has the shape that `new` gives; a caller's own correlation id may say any time, and may have any shape.
+    pub fn made_at(&self) -> Option<Timestamp> {
+        let text = self.0.as_bytes();
+        let wanted = b"00000000-000000-0000-xxxxxxxxx";
+        let fits = |(byte, wanted): (&u8, &u8)| match wanted {
+            b'0' => byte.is_ascii_digit(),
+            b'x' => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
+            other => byte == other,
+        };
+        if text.len() != wanted.len() || !text.iter().zip(wanted).all(fits) {
+            return None;
+        }
+        let part = |from: usize, to: usize| self.0.get(from..to).unwrap_or_default();
+        Timestamp::parse_rfc3339(&format!(
+            "{}-{}-{}T{}:{}:{}.{}Z",
+            part(0, 4),
+            part(4, 6),
+            part(6, 8),
+            part(9, 11),
+            part(11, 13),
+            part(13, 15),
+            part(16, 19)
+        ))
     }
 
     /// Takes a text that was stored before. Anything goes: a correlation id is shown, never interpreted.
@@ -195,6 +222,12 @@ mod tests {
         let cid = Cid::new(Timestamp::from_millis(1_773_317_134_730), 1);
         assert_eq!(cid.as_str(), "20260312-120534-7301-000000000");
         assert_eq!(cid.as_str().len(), "20260312-120534-7301-7f2c0e51a".len());
+        assert_eq!(cid.made_at(), Some(Timestamp::from_millis(1_773_317_134_730)));
+        for other in
+            ["", "20260312-120534-7301-00000000G", "20261312-120534-7301-000000000", "20260312-120534-7301-00000000é"]
+        {
+            assert_eq!(Cid::from_stored(other).made_at(), None, "{other}");
+        }
     }
 
     proptest! {

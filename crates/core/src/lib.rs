@@ -12,6 +12,7 @@ pub mod delivery;
 mod failure;
 pub mod health;
 pub mod id;
+pub mod job;
 pub mod message;
 pub mod outcome;
 pub mod pace;

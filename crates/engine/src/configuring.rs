@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use postrider_core::connection::{Connection, ConnectionSpec, check_name};
 use postrider_core::id::{ConnectionId, ProjectId};
-use postrider_store::StoreError;
+use postrider_store::{ConfigChange, StoreError};
 
 use crate::engine::{ConnectionRef, NewConnection};
 use crate::refusal::Refusal;
@@ -82,6 +82,35 @@ pub(crate) async fn delete(
     shared.store.delete_connection(known.id, forced, shared.now()).await.map_err(|error| named(error, &known))?;
     shared.connections.remove(known.id);
     tell(shared, known.id);
+    Ok(())
+}
+
+/// Many changes at once, all of them or none, and then the cache, the runners and the sender learn of them.
+pub(crate) async fn apply(shared: &Shared, batch: Vec<ConfigChange>) -> Result<(), Refusal> {
+    shared.store.configure(batch.clone()).await?;
+    let mut has_new_topics = false;
+    for change in batch {
+        match change {
+            ConfigChange::CreateConnection(connection) => shared.connections.put(Arc::from(connection)),
+            ConfigChange::ReplaceConnection { connection, .. } => {
+                let id = connection.id;
+                shared.connections.put(Arc::from(connection));
+                tell(shared, id);
+            }
+            ConfigChange::CreateTopic(_) => has_new_topics = true,
+            // Nobody keeps these in memory.
+            ConfigChange::CreateProject(_)
+            | ConfigChange::ReplaceTopic { .. }
+            | ConfigChange::CreateSubscription(_)
+            | ConfigChange::ReplaceSubscription { .. } => {}
+        }
+    }
+    if has_new_topics {
+        // Dead letters may wait for just these topics.
+        for connection in shared.connections.all() {
+            shared.sweeps.settings_changed(connection.id);
+        }
+    }
     Ok(())
 }
 

@@ -7,16 +7,18 @@ use postrider_core::Wait;
 use postrider_core::connection::{Connection, ConnectionKind};
 use postrider_core::decide::ByHand;
 use postrider_core::delivery::Delivery;
-use postrider_core::id::{Cid, DeliveryId, EventId, ProjectId};
+use postrider_core::id::{Cid, DeliveryId, EventId, JobId, ProjectId};
+use postrider_core::job::JobControl;
 use postrider_core::message::{HeaderList, Message};
 use postrider_core::outcome::Outcome;
 use postrider_core::topic::TopicName;
-use postrider_store::{Idempotency, PullSubscription, Pulled, Store, StoreRead, Topic};
+use postrider_store::{ConfigChange, Idempotency, Job, Jobs, PullSubscription, Pulled, Store, StoreRead, Topic};
 use postrider_wire::Sender;
 use serde_json::{Map, Value};
 
 use crate::clock::Clock;
 use crate::dice::Dice;
+use crate::jobs::{self, JobOrder};
 use crate::operators::{self, Wish};
 use crate::options::EngineOptions;
 use crate::refusal::Refusal;
@@ -83,6 +85,12 @@ impl Engine {
 
     /// Reading goes straight to the store.
     pub fn read(&self) -> &dyn StoreRead {
+        let store: &dyn Store = &*self.shared.store;
+        store
+    }
+
+    /// The same for jobs.
+    pub fn read_jobs(&self) -> &dyn Jobs {
         let store: &dyn Store = &*self.shared.store;
         store
     }
@@ -181,6 +189,15 @@ impl Engine {
         configuring::set_paused(&self.shared, project, connection, paused).await
     }
 
+    /// Applies a batch of changes to the configuration, all of them or none: `Conflict` when something has changed since it was read.
+    pub async fn configure(&self, batch: Vec<ConfigChange>) -> Result<(), Refusal> {
+        configuring::apply(&self.shared, batch).await
+    }
+    /// For new objects: what time it is, and where ids come from.
+    pub fn clock_and_dice(&self) -> (&dyn Clock, &dyn Dice) {
+        (&*self.shared.clock, &*self.shared.dice)
+    }
+
     // Deliveries, by a person.
 
     /// Retry, resend, discard, set aside or attempt now; answers with the delivery as it stands then. For a delivery in a leased queue the
@@ -203,6 +220,24 @@ impl Engine {
         keep_header: bool,
     ) -> Result<Delivery, Refusal> {
         operators::grant(&self.shared, project, id, Wish::Forward { topic: topic.clone(), keep_header }).await
+    }
+
+    // Jobs: one act over many deliveries (Z23, P08).
+
+    /// Stores the job and begins it. `Full` with `jobs_active_max` when the project has that many that have not ended.
+    pub async fn create_job(&self, project: ProjectId, order: JobOrder) -> Result<Job, Refusal> {
+        jobs::create(&self.shared, project, order).await
+    }
+    pub async fn job(&self, project: ProjectId, id: JobId) -> Result<Job, Refusal> {
+        jobs::one(&self.shared, project, id).await
+    }
+    /// Pauses, resumes or cancels. What has been handed to the owners of queues by then is still done.
+    pub async fn control_job(&self, project: ProjectId, id: JobId, control: JobControl) -> Result<Job, Refusal> {
+        jobs::control(&self.shared, project, id, control).await
+    }
+    /// How many deliveries a job like this would be about, and whether all were counted in the time that a dry run gets.
+    pub async fn count_for(&self, project: ProjectId, order: &JobOrder) -> Result<(u64, bool), Refusal> {
+        jobs::count_for(&self.shared, project, order).await
     }
 
     // Topics.

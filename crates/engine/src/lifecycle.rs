@@ -2,8 +2,8 @@
 //!
 //! It must not know how any part works.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use postrider_core::Wait;
@@ -18,6 +18,7 @@ use crate::connections::Connections;
 use crate::dice::Dice;
 use crate::dispatcher::{self, Queues};
 use crate::intake::{self, Intake};
+use crate::jobs::{self, JobNotice};
 use crate::maintenance::dlq_sweeper::{self, SweepNotice};
 use crate::maintenance::lease_keeper::{self, Lease};
 use crate::maintenance::pruner;
@@ -44,10 +45,7 @@ pub(crate) async fn start(
     let worker_id = WorkerId::new(now, dice.bits());
     let asked_at = clock.monotonic();
     store.open_worker(worker_id, options.lease, now).await?;
-    if store.projects().await?.is_empty() {
-        let id = ProjectId::new(now, dice.bits());
-        store.create_project(Project { id, name: FIRST_PROJECT.to_owned(), created_at: now }).await?;
-    }
+    ensure_first_project(&*store, &*clock, &*dice).await?;
     let connections = Connections::default();
     for connection in store.all_connections().await? {
         connections.put(Arc::new(connection));
@@ -71,7 +69,9 @@ pub(crate) async fn start(
         settler,
         call_log,
         sweeps: SweepNotice::default(),
+        jobs: JobNotice::default(),
         tally: Tally::default(),
+        last_id: Mutex::default(),
         stopping: AtomicBool::new(false),
         ended: watch::Sender::new(false),
     });
@@ -88,7 +88,18 @@ pub(crate) async fn start(
     }
     shared.spawn(dlq_sweeper::run(Arc::clone(&shared)));
     shared.spawn(pruner::run(Arc::clone(&shared)));
+    shared.spawn(jobs::run(Arc::clone(&shared)));
     Ok(shared)
+}
+
+/// Makes the project `default` in a store that has none yet.
+pub async fn ensure_first_project(store: &dyn Store, clock: &dyn Clock, dice: &dyn Dice) -> Result<(), StoreError> {
+    if store.projects().await?.is_empty() {
+        let now = clock.now();
+        let id = ProjectId::new(now, dice.bits());
+        store.create_project(Project { id, name: FIRST_PROJECT.to_owned(), created_at: now }).await?;
+    }
+    Ok(())
 }
 
 /// Takes nothing more in, lets what is under way end for at most `grace`, writes it, and gives everything back.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use postrider_core::decide::{ByHand, Event, Refused, Snapshot, decide};
+use postrider_core::decide::{ByHand, Decision, Event, Refused, Snapshot, decide};
 use postrider_core::delivery::Delivery;
 use postrider_core::id::{CommandId, DeliveryId, ProjectId};
 use postrider_core::topic::TopicName;
@@ -98,7 +98,7 @@ async fn ask_owner(shared: &Shared, delivery: &Delivery, act: CommandAct) -> Res
     let now = shared.now();
     let id = shared.new_command_id(now);
     let queue_id = delivery.connection_id;
-    let command = Command { id, queue_id, delivery_id: delivery.id, act, issued_at: now };
+    let command = Command { id, queue_id, delivery_id: delivery.id, act, issued_at: now, job_id: None };
     let mut answered = shared.notifier.expect_answer(id);
     if !shared.store.submit_command(command, now).await? {
         shared.notifier.answered(id);
@@ -145,19 +145,23 @@ async fn change(shared: &Arc<Shared>, delivery: &Delivery, wish: &Wish) -> Resul
             (None, Some(forwarding::draft(delivery, topic.clone(), *keep_header, now)))
         }
     };
-    let progress = decision.progress;
-    let settlement = Settlement {
+    let settlement = Settlement { edited_body, ..settlement(delivery, decision, forward) };
+    write(shared, delivery, settlement).await
+}
+
+/// A person's decision about a delivery that no owner holds: written if it has not changed since.
+pub(crate) fn settlement(delivery: &Delivery, decision: Decision, forward: Option<TopicMessageDraft>) -> Settlement {
+    Settlement {
         delivery_id: delivery.id,
         queue_id: delivery.connection_id,
         guard: Guard::Version(delivery.version),
-        progress: progress.clone(),
+        progress: decision.progress,
         placement: if decision.to_tail { Placement::Tail } else { Placement::Keep },
         attempt: None,
         forward,
-        edited_body,
+        edited_body: None,
         answers: None,
-    };
-    write(shared, delivery, settlement).await
+    }
 }
 
 async fn write(shared: &Arc<Shared>, delivery: &Delivery, settlement: Settlement) -> Result<Option<Delivery>, Refusal> {

@@ -24,6 +24,12 @@ pub struct EngineOptions {
     pub other_workers: bool,
     /// `POSTRIDER_LOG_RETENTION_SECONDS`: how long the log keeps what has ended (V07).
     pub log_retention: Wait,
+    /// Jobs of one project that have not ended, at most; a further one is refused (P08).
+    pub jobs_active_max: u32,
+    /// Deliveries of one step of a job at most; a step is one transaction.
+    pub job_batch_max: u32,
+    /// How long jobs are kept after their end.
+    pub job_retention: Wait,
 }
 
 impl Default for EngineOptions {
@@ -39,6 +45,9 @@ impl Default for EngineOptions {
             body_bytes_max: 8 << 20,
             other_workers: false,
             log_retention: Wait::from_secs(30 * 24 * 3600),
+            jobs_active_max: 8,
+            job_batch_max: 256,
+            job_retention: Wait::from_secs(30 * 24 * 3600),
         }
     }
 }

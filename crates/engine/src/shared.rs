@@ -3,8 +3,8 @@
 //! It must not know what any of the parts does.
 
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
@@ -20,6 +20,7 @@ use crate::connections::Connections;
 use crate::dice::Dice;
 use crate::dispatcher::Queues;
 use crate::intake::Intake;
+use crate::jobs::JobNotice;
 use crate::maintenance::dlq_sweeper::SweepNotice;
 use crate::maintenance::lease_keeper::Lease;
 use crate::notifier::Notifier;
@@ -43,7 +44,10 @@ pub(crate) struct Shared {
     pub settler: Settler,
     pub call_log: CallLog,
     pub sweeps: SweepNotice,
+    pub jobs: JobNotice,
     pub tally: Tally,
+    /// The time of the last delivery's id, and its number in that millisecond.
+    pub last_id: Mutex<(Timestamp, u16)>,
     pub stopping: AtomicBool,
     /// Turns true once: every task ends where it stands.
     pub ended: watch::Sender<bool>,
@@ -62,8 +66,17 @@ impl Shared {
         self.stopping.load(Ordering::Acquire)
     }
 
+    /// In one process, ids of one millisecond sort in the order in which they were given, so that what is retried or listed by time and id
+    /// keeps the order of a batch (D27).
     pub fn new_delivery_id(&self, now: Timestamp) -> DeliveryId {
-        DeliveryId::new(now, self.dice.bits())
+        const RANDOM_BITS: u32 = 64;
+        let number = {
+            let mut last = self.last_id.lock().unwrap_or_else(PoisonError::into_inner);
+            *last = if last.0 == now { (now, last.1.saturating_add(1)) } else { (now, 0) };
+            last.1
+        };
+        let random = self.dice.bits() & ((1 << RANDOM_BITS) - 1);
+        DeliveryId::new(now, (u128::from(number) << RANDOM_BITS) | random)
     }
 
     pub fn new_body_id(&self, now: Timestamp) -> BodyId {

@@ -115,6 +115,7 @@ mod tests {
                 field: "f".into(),
                 message: message.into(),
                 allowed: allowed.map(str::to_owned),
+                ..FieldProblem::default()
             })
         };
         assert_eq!(field("`f` is 9: allowed is 1 to 3", Some("1 to 3")), "f: `f` is 9: allowed is 1 to 3");

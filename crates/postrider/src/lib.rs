@@ -21,6 +21,7 @@ mod client;
 
 pub use client::{
     Attempt, BatchResult, Call, Client, ClientError, Connection, ConnectionState, DeadLetter, Delivery, DeliveryQuery,
-    FieldProblem, LineResult, Page, PageQuery, PlannedAttempt, Problem, Pulled, Response, Schedule, SendResult,
-    Subscription, Topic, TopicMessage,
+    FieldProblem, ImportOptions, Imported, ImportedKey, ImportedObject, Job, JobAct, JobTarget, LineResult, Matching,
+    Page, PageQuery, PlannedAttempt, Problem, Pulled, Response, Schedule, SendResult, Subscription, Topic,
+    TopicMessage,
 };

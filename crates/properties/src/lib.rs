@@ -20,6 +20,7 @@ pub mod settings;
 pub mod status_set;
 pub mod time;
 pub mod topic;
+pub mod yaml;
 
 /// A property under the name of its fuzz target and of its corpus.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +44,7 @@ pub const ALL: &[Property] = &[
     Property { name: "status_set", holds: status_set::holds },
     Property { name: "time", holds: time::holds },
     Property { name: "topic", holds: topic::holds },
+    Property { name: "yaml", holds: yaml::holds },
 ];
 
 /// Parsers take text: what is not UTF-8 never reaches them.

@@ -11,8 +11,9 @@ use postrider_core::attempt::Attempt;
 use postrider_core::connection::Connection;
 use postrider_core::delivery::{Delivery, Position};
 use postrider_core::id::{
-    BodyId, CommandId, ConnectionId, DeliveryId, EventId, ProjectId, QueueId, SubscriptionId, WorkerId,
+    BodyId, CommandId, ConnectionId, DeliveryId, EventId, JobId, ProjectId, QueueId, SubscriptionId, WorkerId,
 };
+use postrider_core::job::JobState;
 use postrider_core::topic::TopicName;
 use postrider_core::{Timestamp, Wait};
 use postrider_engine::Clock as _;
@@ -165,6 +166,13 @@ impl FaultyStore {
         let settled = self.inner.settle(batch.clone(), |lease| self.oracle.newest_lease(lease)).await;
         self.oracle.saw_settled(&batch, settled.as_deref().ok());
         settled
+    }
+
+    async fn step_job_shown(&self, step: JobStep) -> Result<JobStepped, StoreError> {
+        self.oracle.sees_job_step(&step);
+        let stepped = self.inner.step_job(step.clone()).await?;
+        self.oracle.saw_job_step(&step, &stepped);
+        Ok(stepped)
     }
 
     async fn taken_shown(&self, taken: Result<Vec<TakenQueue>, StoreError>) -> Result<Vec<TakenQueue>, StoreError> {
@@ -328,6 +336,13 @@ impl StoreRead for FaultyStore {
 }
 
 #[async_trait]
+impl StoreConfigure for FaultyStore {
+    async fn configure(&self, batch: Vec<ConfigChange>) -> Result<(), StoreError> {
+        with_any_fate!(self, Writes, self.inner.inner.configure(batch))
+    }
+}
+
+#[async_trait]
 impl Store for FaultyStore {
     async fn enqueue(&self, batch: Vec<NewDelivery>) -> Result<Vec<Enqueued>, StoreError> {
         with_any_fate!(self, TakesIn, self.enqueue_shown(batch))
@@ -441,5 +456,44 @@ impl Store for FaultyStore {
     }
     async fn close(&self) -> Result<(), StoreError> {
         with_any_fate!(self, Writes, self.inner.inner.close())
+    }
+}
+
+#[async_trait]
+impl Jobs for FaultyStore {
+    async fn create_job(&self, job: NewJob, active_max: u32) -> Result<(), StoreError> {
+        with_any_fate!(self, TakesIn, self.inner.inner.create_job(job, active_max))
+    }
+    async fn job(&self, id: JobId) -> Result<Option<Job>, StoreError> {
+        with_any_fate!(self, Reads, self.inner.inner.job(id))
+    }
+    async fn jobs(&self, project_id: ProjectId, page: PageRequest) -> Result<Page<Job>, StoreError> {
+        with_any_fate!(self, Reads, self.inner.inner.jobs(project_id, page))
+    }
+    async fn running_jobs(&self) -> Result<Vec<Job>, StoreError> {
+        with_any_fate!(self, Reads, self.inner.inner.running_jobs())
+    }
+    async fn job_items(&self, job: &Job, items_max: u32) -> Result<JobItems, StoreError> {
+        with_any_fate!(self, Reads, self.inner.inner.job_items(job, items_max))
+    }
+    async fn count_matching(
+        &self,
+        filter: &DeliveryFilter,
+        as_of: Option<Timestamp>,
+        cursor: Option<String>,
+    ) -> Result<Counted, StoreError> {
+        with_any_fate!(self, Reads, self.inner.inner.count_matching(filter, as_of, cursor))
+    }
+    async fn step_job(&self, step: JobStep) -> Result<JobStepped, StoreError> {
+        with_any_fate!(self, Writes, self.step_job_shown(step))
+    }
+    async fn set_job_state(&self, id: JobId, version: u32, state: JobState, now: Timestamp) -> Result<Job, StoreError> {
+        with_any_fate!(self, Writes, self.inner.inner.set_job_state(id, version, state, now))
+    }
+    async fn job_queues(&self, id: JobId) -> Result<Vec<QueueId>, StoreError> {
+        with_any_fate!(self, Reads, self.inner.inner.job_queues(id))
+    }
+    async fn prune_jobs(&self, ended_before: Timestamp, rows_max: u32) -> Result<u64, StoreError> {
+        with_any_fate!(self, Writes, self.inner.inner.prune_jobs(ended_before, rows_max))
     }
 }

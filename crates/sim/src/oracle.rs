@@ -11,6 +11,7 @@
 //! 7. Once faults stop, every queue that is not paused drains within a computed bound, the DLQ's actions are taken, and then it is quiet.
 //! 8. A body on the wire is byte for byte the body that was accepted (or its declared edit or transformation).
 //! 9. A caller is told the truth, and waits no longer than D10 says.
+//! 10. A job acts on a delivery once at most, whatever crashes in between; it comes to its end, and its counts are what was written.
 //!
 //! The oracle reads the sound store behind the faulty one. It must not know how the engine works.
 
@@ -18,6 +19,7 @@ mod at_answer;
 mod at_end;
 mod at_send;
 mod books;
+mod jobs;
 mod seen;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,6 +76,7 @@ struct State {
     /// In the order in which they were first received, with their connection.
     first_receipts: Vec<(ConnectionId, DeliveryId)>,
     received: BTreeSet<DeliveryId>,
+    jobs: jobs::JobsSeen,
     /// What happened, in order, for people.
     trace: Vec<String>,
 }

@@ -137,6 +137,7 @@ fn options(workers: u32, rng: &mut StdRng) -> EngineOptions {
         call_log_waiting_max: [1, 16_384][rng.random_range(0..2)],
         lease: Wait::from_secs(15),
         other_workers: workers > 1,
+        job_batch_max: [1, 2, 256][rng.random_range(0..3)],
         ..EngineOptions::default()
     }
 }

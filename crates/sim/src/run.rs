@@ -234,6 +234,9 @@ impl Parts {
         if let [engine] = engines {
             self.workload.resume_all(engine, project).await;
         }
+        if let Some(engine) = engines.first() {
+            self.workload.resume_jobs(engine, project).await;
+        }
         wait_until_drained(oracle).await;
         self.end = self.clock.now();
         if oracle.violations().is_empty() && oracle.is_drained().await {
@@ -242,7 +245,7 @@ impl Parts {
             tokio::time::sleep(QUIET).await;
             let after: u64 = stores.iter().map(|store| store.calls()).sum();
             let looking = oracle.looks_again().await;
-            let polling = if engines.len() > 1 { QUIET.as_secs() * plan.connections.len() as u64 } else { 0 };
+            let polling = if engines.len() > 1 { QUIET.as_secs() * (plan.connections.len() as u64 + 1) } else { 0 };
             let each = QUIET_CALLS + polling;
             oracle.check_quiet(after - before, engines.len() as u64 * each + looking * QUIET.as_secs() * 2);
         }

@@ -37,6 +37,8 @@ pub enum Defect {
     ChangesBodies,
     /// Every request goes out twice.
     SendsTwice,
+    /// A job's step is written, and its progress is not.
+    ForgetsProgress,
 }
 
 /// The sound store, with or without a defect.
@@ -87,6 +89,14 @@ impl Tampered {
     ) -> Result<Vec<Loaded>, StoreError> {
         let early = self.defect == Some(Defect::ClaimsEarly);
         self.inner.claim(lease, if early { now + Wait::from_secs(3600) } else { now }, limit).await
+    }
+
+    pub async fn step_job(&self, step: JobStep) -> Result<JobStepped, StoreError> {
+        if self.defect != Some(Defect::ForgetsProgress) || step.settlements.is_empty() {
+            return self.inner.step_job(step).await;
+        }
+        self.inner.settle(step.settlements.clone()).await?;
+        self.inner.step_job(JobStep { settlements: Vec::new(), ..step }).await
     }
 
     /// `newest`: the lease under which the same queue was last taken.

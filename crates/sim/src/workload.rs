@@ -8,12 +8,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use postrider_core::connection::ConnectionKind;
 use postrider_core::decide::ByHand;
+use postrider_core::delivery::Status;
 use postrider_core::id::{DeliveryId, ProjectId};
+use postrider_core::job::{JobAct, JobControl, JobState};
 use postrider_core::message::{Message, Method, RequestHead};
 use postrider_core::topic::TopicName;
 use postrider_core::{Timestamp, Wait};
-use postrider_engine::{Clock as _, ConnectionRef, Engine, NewConnection, SendOptions};
-use postrider_store::Idempotency;
+use postrider_engine::{Clock as _, ConnectionRef, Engine, JobOrder, JobTarget, NewConnection, SendOptions};
+use postrider_store::{DeliveryFilter, Idempotency, PageRequest};
 use rand::Rng;
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
@@ -63,7 +65,8 @@ impl Workload {
             0..40 => self.publish(engine, project),
             40..68 => self.send(engine, project),
             68..72 => self.send_with_key(engine, project),
-            72..83 => self.by_hand(engine, project),
+            72..80 => self.by_hand(engine, project),
+            80..83 => self.job(engine, project),
             83..87 => self.edit(engine, project),
             87..91 if alone => self.pause_for_a_while(engine, project),
             91..94 if alone => self.change_settings(engine, project).await,
@@ -204,6 +207,60 @@ impl Workload {
                 oracle.ledger().discarded.insert(id);
             }
         });
+    }
+
+    /// One act over many, by filter or by ids; sometimes held for a while, or called off.
+    fn job(&mut self, engine: &Engine, project: ProjectId) {
+        let Ok(topic) = TopicName::new("undeliverable") else { return };
+        let acts = [
+            JobAct::Retry,
+            JobAct::Resend,
+            JobAct::Discard,
+            JobAct::SetAside,
+            JobAct::Forward { topic, keep_header: true },
+        ];
+        let act = acts[self.rng.random_range(0..acts.len())].clone();
+        let target = if self.rng.random_bool(0.3) {
+            let some = (0..self.rng.random_range(1..6)).filter_map(|_| self.some_delivery());
+            JobTarget::Ids(some.collect())
+        } else {
+            let everything = Status::ALL.to_vec();
+            let statuses = if self.rng.random_bool(0.2) { everything } else { Vec::new() };
+            JobTarget::Filter(Box::new(DeliveryFilter { statuses, ..DeliveryFilter::default() }))
+        };
+        let (then, pause_ms) = (self.rng.random_range(0..10), self.rng.random_range(0..50));
+        let engine = engine.clone();
+        tokio::spawn(async move {
+            let order = JobOrder { act, target, who: "workload".to_owned() };
+            let Ok(job) = engine.create_job(project, order).await else { return };
+            tokio::time::sleep(Duration::from_millis(pause_ms)).await;
+            match then {
+                0 => drop(engine.control_job(project, job.id, JobControl::Cancel).await),
+                1 | 2 => {
+                    let _ = engine.control_job(project, job.id, JobControl::Pause).await;
+                    tokio::time::sleep(Duration::from_millis(pause_ms * 100)).await;
+                    let _ = engine.control_job(project, job.id, JobControl::Resume).await;
+                }
+                _ => {}
+            }
+        });
+    }
+
+    /// Whoever paused a job may have crashed.
+    pub async fn resume_jobs(&self, engine: &Engine, project: ProjectId) {
+        let mut cursor = None;
+        loop {
+            let Ok(page) = self.oracle.store().jobs(project, PageRequest { limit: 100, cursor }).await else { return };
+            for job in page.items.into_iter().filter(|job| job.state == JobState::Paused) {
+                if let Err(refusal) = engine.control_job(project, job.id, JobControl::Resume).await {
+                    self.oracle.report(10, format!("{} cannot be resumed: {refusal}", job.id));
+                }
+            }
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                return;
+            }
+        }
     }
 
     fn edit(&mut self, engine: &Engine, project: ProjectId) {

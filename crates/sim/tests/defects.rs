@@ -77,3 +77,8 @@ fn a_changed_body_is_noticed() {
 fn a_request_sent_twice_is_noticed() {
     is_reported_as(Defect::SendsTwice, &[5]);
 }
+
+#[test]
+fn a_job_that_loses_count_is_noticed() {
+    is_reported_as(Defect::ForgetsProgress, &[10]);
+}

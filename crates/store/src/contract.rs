@@ -9,11 +9,13 @@ use postrider_core::topic::TopicName;
 use postrider_core::{Wait, delivery::Delivery};
 
 use crate::StoreError;
+use crate::configure::StoreConfigure;
+use crate::jobs::Jobs;
 use crate::read::StoreRead;
 use crate::records::*;
 
 #[async_trait]
-pub trait Store: StoreRead {
+pub trait Store: StoreRead + StoreConfigure + Jobs {
     // Intake.
 
     /// Stores requests durably, in the order given; answers come in the same order. Positions are given in commit order (D02). A caller may

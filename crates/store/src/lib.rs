@@ -4,10 +4,13 @@
 //! workers, and `now` is always an argument. It must not know of policies: decisions come in as values and are written whole.
 #![forbid(unsafe_code)]
 
+mod configure;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod contract;
 mod error;
+mod filter;
+mod jobs;
 mod limits;
 pub mod memory;
 mod read;
@@ -15,13 +18,15 @@ mod records;
 pub mod sqlite;
 mod unclaimed;
 
+pub use configure::{ConfigChange, StoreConfigure};
 pub use contract::Store;
 pub use error::StoreError;
+pub use filter::{CountColumn, CountRange, DeliveryFilter, TimeColumn, TimeRange};
+pub use jobs::{Counted, Job, JobItem, JobItems, JobScope, JobStep, JobStepped, Jobs, NewJob, Skipped};
 pub use limits::StoreLimits;
 pub use memory::MemoryStore;
 pub use read::{
-    Counts, DeadLetterFilter, DeliveryFilter, LOG_RETENTION, PAGE_ROWS_MAX, Page, PageRequest, QueueSummary,
-    Statistics, StoreRead,
+    Counts, DeadLetterFilter, LOG_RETENTION, PAGE_ROWS_MAX, Page, PageRequest, QueueSummary, Statistics, StoreRead,
 };
 pub use records::*;
 pub use sqlite::{SqliteOptions, SqliteStore};

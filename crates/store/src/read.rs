@@ -3,14 +3,15 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use postrider_core::Timestamp;
+use postrider_core::Wait;
 use postrider_core::attempt::Attempt;
 use postrider_core::connection::Connection;
-use postrider_core::delivery::{Delivery, Status};
+use postrider_core::delivery::Delivery;
 use postrider_core::id::{BodyId, ConnectionId, DeliveryId, ProjectId, QueueId};
 use postrider_core::topic::TopicName;
-use postrider_core::{Failure, Wait};
 
 use crate::StoreError;
+use crate::filter::DeliveryFilter;
 use crate::records::*;
 
 #[async_trait]
@@ -25,6 +26,8 @@ pub trait StoreRead: Send + Sync {
     async fn connections(&self, project_id: ProjectId, page: PageRequest) -> Result<Page<Connection>, StoreError>;
 
     async fn delivery(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError>;
+    /// A filter that looks at more than project, connection, status and time of arrival may stop early, having looked at a bounded number
+    /// of rows: then the page is short, or empty, and has a `next_cursor` all the same.
     async fn deliveries(&self, filter: &DeliveryFilter, page: PageRequest) -> Result<Page<Delivery>, StoreError>;
     /// In the order in which the queue will deliver.
     async fn queue(&self, queue_id: QueueId, page: PageRequest) -> Result<Page<Delivery>, StoreError>;
@@ -80,18 +83,6 @@ pub struct Statistics {
     pub enqueued: u64,
     /// Settlements applied.
     pub settled: u64,
-}
-
-/// Which deliveries a list shows; all conditions must hold. The same filter works on bulk actions.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DeliveryFilter {
-    pub project_id: Option<ProjectId>,
-    pub connection_id: Option<ConnectionId>,
-    /// Empty = all.
-    pub statuses: Vec<Status>,
-    pub failure: Option<Failure>,
-    pub created_from: Option<Timestamp>,
-    pub created_before: Option<Timestamp>,
 }
 
 /// What the DLQ's action may still touch: those used up would else hide those that are due.

@@ -4,7 +4,8 @@ use bytes::Bytes;
 use postrider_core::attempt::Attempt;
 use postrider_core::delivery::{Delivery, EventRef, Origin, Position, Progress};
 use postrider_core::id::{
-    BodyId, Cid, CommandId, ConnectionId, DeliveryId, EventId, ProjectId, QueueId, SubscriptionId, TopicId, WorkerId,
+    BodyId, Cid, CommandId, ConnectionId, DeliveryId, EventId, JobId, ProjectId, QueueId, SubscriptionId, TopicId,
+    WorkerId,
 };
 use postrider_core::message::{HeaderList, RequestHead};
 use postrider_core::schedule::Ladder;
@@ -172,6 +173,8 @@ pub struct Command {
     pub delivery_id: DeliveryId,
     pub act: CommandAct,
     pub issued_at: Timestamp,
+    /// The job that asks. Its answer is counted there, in the transaction of the answer, and waits for nobody.
+    pub job_id: Option<JobId>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -135,6 +135,15 @@ impl Problem {
         self
     }
 
+    /// The same, of fields within this one.
+    #[must_use]
+    pub fn within(mut self, field: &str) -> Self {
+        for error in &mut self.0.errors {
+            error.field = format!("{field}.{}", error.field);
+        }
+        self
+    }
+
     pub fn status(&self) -> StatusCode {
         self.0.status
     }
@@ -198,6 +207,11 @@ impl From<Refusal> for Problem {
                 };
                 Problem::new(StatusCode::CONFLICT, refusal.to_string()).with_member("code", code.into())
             }
+            Refusal::Full { limit: "jobs_active_max" } => Problem::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "this project has as many jobs under way as it may (`jobs_active_max`)",
+            )
+            .with_header(RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_SECONDS)),
             Refusal::Full { .. } => Problem::new(StatusCode::INSUFFICIENT_STORAGE, refusal.to_string()),
             Refusal::Unavailable(why) => {
                 tracing::warn!(why, "a request was refused because the store is unavailable");

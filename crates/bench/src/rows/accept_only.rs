@@ -18,11 +18,7 @@ pub async fn measure(bench: &mut Bench) -> Result<Measured, Failure> {
     bench.progress.step("accept_only");
     let Stage { data: _data, server } = stage(bench).await?;
     let paths = publish_paths(&names("bench", CONNECTIONS));
-    let plan = |at_most| {
-        let mut plan = Plan::publish(server.address, paths.clone(), Until { messages: u64::MAX, at_most });
-        plan.callers = std::env::var("CALLERS").ok().and_then(|v| v.parse().ok()).unwrap_or(64);
-        plan
-    };
+    let plan = |at_most| Plan::publish(server.address, paths.clone(), Until { messages: u64::MAX, at_most });
     let book = bench.receiver.open_book(0);
     full_load::publish(bench, plan(bench.seconds(1, 1)), &book).await?;
     let before = process::cpu(server.pid)?;

@@ -7,7 +7,7 @@ use crate::bench::{Bench, Stage};
 use crate::failure::Failure;
 use crate::figure::{Figure, Unit, at_least};
 use crate::full_load::{self, Whole};
-use crate::load::Until;
+use crate::load::{CALLERS, Until};
 use crate::million::unordered;
 use crate::server::{names, publish_paths};
 
@@ -18,7 +18,7 @@ pub async fn measure(bench: &mut Bench) -> Result<Measured, Failure> {
     let parts = bench.parts().await?;
     bench.progress.step("end_to_end");
     let stage = stage(bench).await?;
-    let whole = whole(bench, &stage, bench.seconds(10, 3)).await?;
+    let whole = whole(bench, &stage, CALLERS, bench.seconds(10, 3)).await?;
     let ceiling = parts.ceiling(bench.cores);
     Ok(Measured::Values {
         values: vec![whole.per_second() / ceiling],
@@ -44,11 +44,11 @@ pub async fn stage(bench: &Bench) -> Result<Stage, Failure> {
     for name in names("bench", CONNECTIONS) {
         stage.server.create_connection(&name, &bench.receiver.origin(), unordered()).await?;
     }
-    whole(bench, &stage, Duration::from_secs(1)).await?;
+    whole(bench, &stage, CALLERS, Duration::from_secs(1)).await?;
     Ok(stage)
 }
 
-pub async fn whole(bench: &Bench, stage: &Stage, at_most: Duration) -> Result<Whole, Failure> {
+pub async fn whole(bench: &Bench, stage: &Stage, callers: usize, at_most: Duration) -> Result<Whole, Failure> {
     let paths = publish_paths(&names("bench", CONNECTIONS));
-    full_load::run(bench, &stage.server, paths, Until { messages: 5_000_000, at_most }).await
+    full_load::run(bench, &stage.server, paths, callers, Until { messages: 5_000_000, at_most }).await
 }

@@ -10,7 +10,7 @@ use crate::bench::{Bench, Stage};
 use crate::failure::Failure;
 use crate::figure::{Figure, Unit, at_least};
 use crate::full_load;
-use crate::load::Until;
+use crate::load::{CALLERS, Until};
 use crate::process;
 use crate::server::{names, publish_paths};
 
@@ -33,12 +33,12 @@ pub async fn measure(bench: &mut Bench) -> Result<Measured, Failure> {
     let few = {
         let Stage { data: _data, server } = end_to_end::stage(bench).await?;
         let paths = publish_paths(&names("bench", end_to_end::CONNECTIONS));
-        full_load::run(bench, &server, paths, until).await?
+        full_load::run(bench, &server, paths, CALLERS, until).await?
     };
     let Stage { data: _data, server } = with_connections(bench, connections).await?;
     bench.progress.step(format!("many_connections: {connections}"));
     let paths = publish_paths(&names("many", usize::try_from(connections).unwrap_or(0)));
-    let many = full_load::run(bench, &server, paths, until).await?;
+    let many = full_load::run(bench, &server, paths, CALLERS, until).await?;
     Ok(Measured::Values {
         values: vec![many.per_second() / few.per_second()],
         details: vec![

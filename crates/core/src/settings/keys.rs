@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 /// What people can look up about a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KeyDoc {
     pub name: &'static str,
     /// As it would be written; empty for an empty text. A default that is no single value is put in several words.
@@ -13,9 +13,48 @@ pub struct KeyDoc {
     /// In words that continue "allowed is …".
     pub allowed: &'static str,
     pub meaning: &'static str,
+    pub shape: Shape,
+    /// Compared and stored, never shown.
+    pub is_secret: bool,
+}
+
+/// What is written for a key, as far as a JSON Schema can say it. The words in `allowed` may ask for more.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Shape {
+    Text,
+    Flag,
+    Whole {
+        min: u32,
+        max: u32,
+    },
+    Decimal {
+        min: f64,
+        max: f64,
+    },
+    OneOf(&'static [&'static str]),
+    /// A list of texts, or a single one.
+    Texts,
+    /// A list of numbers from `min` to `max`, at most `count_max` of them, or a text of them with commas.
+    Numbers {
+        min: f64,
+        max: f64,
+        count_max: usize,
+    },
 }
 
 impl KeyDoc {
+    /// The same key, written as `shape` says; without this it is a text.
+    #[must_use]
+    pub const fn of(self, shape: Shape) -> Self {
+        KeyDoc { shape, ..self }
+    }
+
+    /// The same key, its value never shown.
+    #[must_use]
+    pub const fn secret(self) -> Self {
+        KeyDoc { is_secret: true, ..self }
+    }
+
     /// The default as a value, so that export can leave out what equals it. `None` when there is none, or none that holds always.
     pub fn default_value(&self) -> Option<Value> {
         match self.default {
@@ -26,12 +65,18 @@ impl KeyDoc {
     }
 }
 
-const fn key(name: &'static str, default: &'static str, allowed: &'static str, meaning: &'static str) -> KeyDoc {
-    KeyDoc { name, default, allowed, meaning }
+pub(super) const fn key(
+    name: &'static str,
+    default: &'static str,
+    allowed: &'static str,
+    meaning: &'static str,
+) -> KeyDoc {
+    KeyDoc { name, default, allowed, meaning, shape: Shape::Text, is_secret: false }
 }
 
 const TRUE_FALSE: &str = "true or false";
 const SECONDS: &str = "a number of seconds from 0 to 86400";
+const DAY: Shape = Shape::Decimal { min: 0.0, max: 86_400.0 };
 
 /// The keys of `outgoing_rest` beside those of its delivery.
 pub const REST_KEYS: &[KeyDoc] = &[
@@ -52,7 +97,8 @@ pub const REST_KEYS: &[KeyDoc] = &[
         "json",
         "one of json, text, form, xml",
         "What bodies are; decides the content type that is sent.",
-    ),
+    )
+    .of(Shape::OneOf(&["json", "text", "form", "xml"])),
     key(
         "content_type",
         "",
@@ -64,94 +110,96 @@ pub const REST_KEYS: &[KeyDoc] = &[
         "60, or the preset's with a ladder",
         "a number of seconds from 0.001 to 3600",
         "From connect to the status line.",
-    ),
-    key("pool_size", "10", "a whole number from 1 to 1000", "Sockets kept open, and attempts at once, at most."),
-    key("tls_verify", "true", TRUE_FALSE, "Whether the server's certificate is checked."),
-    key("validate_tls", "true", TRUE_FALSE, "The newer name of tls_verify."),
+    )
+    .of(Shape::Decimal { min: 0.001, max: 3600.0 }),
+    key("pool_size", "10", "a whole number from 1 to 1000", "Sockets kept open, and attempts at once, at most.")
+        .of(Shape::Whole { min: 1, max: 1000 }),
+    key("tls_verify", "true", TRUE_FALSE, "Whether the server's certificate is checked.").of(Shape::Flag),
+    key("validate_tls", "true", TRUE_FALSE, "The newer name of tls_verify.").of(Shape::Flag),
     key("tls_ca_path", "", "the path of a PEM file", "Authorities to trust instead of the public ones."),
-    key("is_active", "true", TRUE_FALSE, "false refuses new calls and holds the queue."),
+    key("is_active", "true", TRUE_FALSE, "false refuses new calls and holds the queue.").of(Shape::Flag),
 ];
 
 /// The delivery keys, the same on every outgoing connection.
 pub const DELIVERY_KEYS: &[KeyDoc] = &[
-    key("max_retries", "0", "a whole number from 0 to 1000", "Retries after the first attempt of a call or a round."),
-    key("retry_sleep_time", "2", SECONDS, "The first wait; more than 8 s waits 8 s."),
-    key("retry_backoff_multiplier", "2", "a number from 0 to 100", "Each next wait is the previous one times this."),
+    key("max_retries", "0", "a whole number from 0 to 1000", "Retries after the first attempt of a call or a round.").of(Shape::Whole { min: 0, max: 1000 }),
+    key("retry_sleep_time", "2", SECONDS, "The first wait; more than 8 s waits 8 s.").of(DAY),
+    key("retry_backoff_multiplier", "2", "a number from 0 to 100", "Each next wait is the previous one times this.").of(Shape::Decimal { min: 0.0, max: 100.0 }),
     key(
         "retry_backoff_threshold",
         "60",
         SECONDS,
         "All waits of a call or a round together, at most; 0 means no retry.",
-    ),
+    ).of(DAY),
     key(
         "use_queue",
         "false, or true with a ladder",
         TRUE_FALSE,
         "Whether a request that was not delivered waits in the connection's queue.",
-    ),
+    ).of(Shape::Flag),
     key(
         "use_dlq",
         "true",
         TRUE_FALSE,
         "Whether a request that a round could not deliver goes to the dead-letter queue.",
-    ),
+    ).of(Shape::Flag),
     key(
         "dlq_action",
         "keep",
         "one of keep, retry, forward, discard",
         "What happens to a dead letter after dlq_retry_interval.",
-    ),
+    ).of(Shape::OneOf(&["keep", "retry", "forward", "discard"])),
     key(
         "dlq_retries",
         "3",
         "a whole number from 0 to 1000000",
         "How often the action retry retries; those by hand do not count.",
-    ),
+    ).of(Shape::Whole { min: 0, max: 1_000_000 }),
     key(
         "dlq_retry_interval",
         "60",
         "a number of seconds from 0 to 2678400 (31 days)",
         "How long after its arrival in the dead-letter queue the action is taken.",
-    ),
+    ).of(Shape::Decimal { min: 0.0, max: 2_678_400.0 }),
     key(
         "dlq_forward_to",
         "",
         "the name of a topic: letters, digits, `_` and `-`, with dots between segments",
         "Where the action forward publishes; without one the request stays, with that reason.",
     ),
-    key("dlq_keep_header", "true", TRUE_FALSE, "Whether a forwarded request carries the note of why it failed."),
+    key("dlq_keep_header", "true", TRUE_FALSE, "Whether a forwarded request carries the note of why it failed.").of(Shape::Flag),
     key(
         "expires_after",
         "none",
         "a number of seconds from 0.001 to 315360000 (ten years)",
         "A queued request older than this leaves the queue.",
-    ),
-    key("ordered", "true, or false with a ladder", TRUE_FALSE, "Strictly first in, first out."),
+    ).of(Shape::Decimal { min: 0.001, max: 315_360_000.0 }),
+    key("ordered", "true, or false with a ladder", TRUE_FALSE, "Strictly first in, first out.").of(Shape::Flag),
     key(
         "concurrency",
         "1, or 5 without order",
         "a whole number from 1 to 1000",
         "Attempts at once in an unordered queue.",
-    ),
+    ).of(Shape::Whole { min: 1, max: 1000 }),
     key(
         "settle_ahead_max",
         "16",
         "a whole number from 0 to 1024",
         "How many answered but not yet stored successes an ordered queue may run ahead; after a crash they are sent again. 0 is strict.",
-    ),
+    ).of(Shape::Whole { min: 0, max: 1024 }),
     key(
         "retry_preset",
         "webhook, once another key makes a ladder",
         "one of webhook, forward, patient",
         "A ladder of fixed waits instead of rounds.",
-    ),
+    ).of(Shape::OneOf(&["webhook", "forward", "patient"])),
     key(
         "retry_delays",
         "those of the preset",
         "1 to 32 numbers of seconds, each from 1 to 2592000 (30 days), as a list or as text with commas",
         "The ladder's waits; the last one repeats.",
-    ),
-    key("max_attempts", "that of the preset", "a whole number from 1 to 20", "The ladder's attempts in all."),
+    ).of(Shape::Numbers { min: 1.0, max: 2_592_000.0, count_max: 32 }),
+    key("max_attempts", "that of the preset", "a whole number from 1 to 20", "The ladder's attempts in all.").of(Shape::Whole { min: 1, max: 20 }),
     key(
         "retryable_statuses",
         "those of the preset",
@@ -163,17 +211,17 @@ pub const DELIVERY_KEYS: &[KeyDoc] = &[
         "that of the preset",
         "a whole number from 1 to 60",
         "A ladder's timeout; timeout says the same to the millisecond.",
-    ),
+    ).of(Shape::Whole { min: 1, max: 60 }),
     key(
         "jitter",
         "that of the preset",
         TRUE_FALSE,
         "Whether each of the ladder's waits is 50 % to 150 % of its value.",
-    ),
+    ).of(Shape::Flag),
     key(
         "retry_after",
         "that of the preset",
         TRUE_FALSE,
         "Whether a Retry-After on 429 and 503 makes the ladder wait longer, at most six hours.",
-    ),
+    ).of(Shape::Flag),
 ];

@@ -3,19 +3,24 @@
 //! All errors are collected, each with its field, what was given and what is allowed (Z03: nothing is clamped in silence). This module
 //! must not know of files, lines or environment variables: YAML, API and import hand in a map of JSON values.
 
+mod canonical;
 pub mod delivery;
 mod host;
 pub mod keys;
 mod ladder;
 mod nearest;
+pub mod objects;
 mod reader;
 pub mod rest;
 mod warnings;
 
 pub use crate::setting::SettingError;
-pub use keys::{DELIVERY_KEYS, KeyDoc, REST_KEYS};
-pub use warnings::warnings;
+pub use canonical::{ALIASES, canonical, differing};
+pub use keys::{DELIVERY_KEYS, KeyDoc, REST_KEYS, Shape};
+pub use nearest::nearest;
+pub use warnings::{PASSED_OVER, PASSED_OVER_FAMILIES, SettingWarning, all_warnings, warnings};
 
+use crate::Wait;
 use crate::connection::ConnectionKind;
 
 /// Every key that a connection of this kind takes, its own first.
@@ -24,6 +29,11 @@ pub fn keys_of(kind: ConnectionKind) -> impl Iterator<Item = &'static KeyDoc> {
         ConnectionKind::Rest => REST_KEYS,
     };
     own.iter().chain(DELIVERY_KEYS)
+}
+
+/// Whether a connection of this kind has this key, or refuses it in words of its own.
+pub fn reads(kind: ConnectionKind, key: &str) -> bool {
+    delivery::refuses(key) || key == "security" || keys_of(kind).any(|doc| doc.name == key)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 const MISTAKES_MAX: usize = 3;
 
 /// The known word with the fewest mistakes, the first of several; `None` when none is near.
-pub(super) fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+pub fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     let word: Vec<char> = word.to_lowercase().replace(['-', ' '], "_").chars().take(64).collect();
     let most = MISTAKES_MAX.min(word.len() / 3);
     known

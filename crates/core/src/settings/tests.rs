@@ -157,6 +157,43 @@ fn z03_every_documented_key_is_checked() {
     }
 }
 
+/// What a JSON Schema says of a key is what the reader takes, to the bound.
+#[test]
+fn z03_the_shape_of_a_key_is_what_is_read() {
+    let is_taken = |doc: &KeyDoc, value: Value| {
+        // Order allows one attempt at once only.
+        let base = if doc.name == "concurrency" { json!({"ordered": false}) } else { json!({}) };
+        let mut keys = written(base);
+        keys.insert(doc.name.to_owned(), value);
+        let errors = ConnectionSpec::parse(ConnectionKind::Rest, &keys).err().unwrap_or_default();
+        assert!(errors.iter().all(|error| error.field == doc.name), "{errors:?}");
+        errors.is_empty()
+    };
+    let mut shapes = std::collections::BTreeSet::new();
+    for doc in keys_of(ConnectionKind::Rest) {
+        let (taken, refused) = match doc.shape {
+            Shape::Text | Shape::Texts => (vec![], vec![json!(1), json!(true)]),
+            Shape::Flag => (vec![json!(true), json!(false)], vec![json!(1), json!("true")]),
+            Shape::Whole { min, max } => {
+                let below = i64::from(min) - 1;
+                (vec![json!(min), json!(max)], vec![json!(below), json!(u64::from(max) + 1), json!(1.5)])
+            }
+            Shape::Decimal { min, max } => {
+                (vec![json!(min), json!(max)], vec![json!(min - 0.0001), json!(max + 0.1), json!("5")])
+            }
+            Shape::OneOf(words) => (words.iter().map(|word| json!(word)).collect(), vec![json!("other"), json!(1)]),
+            Shape::Numbers { min, max, count_max } => (
+                vec![json!([min, max]), json!(vec![min; count_max]), json!("5, 6")],
+                vec![json!([]), json!(vec![min; count_max + 1]), json!([min - 0.1]), json!([max + 1.0]), json!(5)],
+            ),
+        };
+        shapes.insert(format!("{:?}", std::mem::discriminant(&doc.shape)));
+        taken.into_iter().for_each(|value| assert!(is_taken(doc, value.clone()), "{} {value}", doc.name));
+        refused.into_iter().for_each(|value| assert!(!is_taken(doc, value.clone()), "{} {value}", doc.name));
+    }
+    assert!(shapes.len() >= 6);
+}
+
 proptest::proptest! {
     #[test]
     fn z03_any_number_for_any_key_is_taken_or_refused_by_name(

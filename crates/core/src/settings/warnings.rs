@@ -2,6 +2,8 @@
 //!
 //! This module must not refuse anything.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::delivery::backoff_of;
@@ -10,9 +12,9 @@ use crate::policy::{DeliveryPolicy, DlqAction};
 use crate::schedule::{Backoff, Schedule};
 
 /// Keys of the integration platform that mean nothing here, so that its files import (D18).
-const PASSED_OVER: [&str; 3] = ["is_audit_log_active", "ping_method", "response_map"];
+pub const PASSED_OVER: [&str; 3] = ["is_audit_log_active", "ping_method", "response_map"];
 /// The same for whole families of keys.
-const PASSED_OVER_FAMILIES: [&str; 5] = ["request_", "response_map_", "callback_", "scheduler_", "health_check_"];
+pub const PASSED_OVER_FAMILIES: [&str; 5] = ["request_", "response_map_", "callback_", "scheduler_", "health_check_"];
 
 /// Whether a key of the platform is accepted and has no effect.
 pub(super) fn is_passed_over(kind: ConnectionKind, key: &str) -> bool {
@@ -23,13 +25,34 @@ pub(super) fn is_passed_over(kind: ConnectionKind, key: &str) -> bool {
     }
 }
 
-/// One sentence for each thing worth a word, in the order of the keys; settings that are refused have only those about keys.
+/// One sentence worth a word, and the key that it is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingWarning {
+    pub field: Cow<'static, str>,
+    pub message: String,
+}
+
+impl SettingWarning {
+    fn new(field: &'static str, message: impl Into<String>) -> Self {
+        SettingWarning { field: field.into(), message: message.into() }
+    }
+
+    /// About a key of the platform that means nothing here.
+    pub fn without_effect(key: &str) -> Self {
+        let message = format!("`{key}` has no effect here: it was accepted so that the file imports");
+        SettingWarning { field: key.to_owned().into(), message }
+    }
+}
+
+/// The sentences of [`all_warnings`].
 pub fn warnings(kind: ConnectionKind, written: &Map<String, Value>) -> Vec<String> {
-    let mut warnings: Vec<String> = written
-        .keys()
-        .filter(|key| is_passed_over(kind, key))
-        .map(|key| format!("`{key}` has no effect here: it was accepted so that the file imports"))
-        .collect();
+    all_warnings(kind, written).into_iter().map(|warning| warning.message).collect()
+}
+
+/// One for each thing worth a word, in the order of the keys; settings that are refused have only those about keys.
+pub fn all_warnings(kind: ConnectionKind, written: &Map<String, Value>) -> Vec<SettingWarning> {
+    let mut warnings: Vec<SettingWarning> =
+        written.keys().filter(|key| is_passed_over(kind, key)).map(|key| SettingWarning::without_effect(key)).collect();
     if let Ok(spec) = ConnectionSpec::parse(kind, written) {
         about_target(&spec.target, &mut warnings);
         about_policy(&spec.policy, &mut warnings);
@@ -37,41 +60,42 @@ pub fn warnings(kind: ConnectionKind, written: &Map<String, Value>) -> Vec<Strin
     warnings
 }
 
-fn about_target(target: &Target, warnings: &mut Vec<String>) {
+fn about_target(target: &Target, warnings: &mut Vec<SettingWarning>) {
     match target {
         Target::Rest(rest) if !rest.tls.verify => {
-            warnings.push(
-                "`tls_verify` is false: anybody between here and the server can read and change requests".to_owned(),
-            );
+            let message = "`tls_verify` is false: anybody between here and the server can read and change requests";
+            warnings.push(SettingWarning::new("tls_verify", message));
         }
         Target::Rest(_) => {}
     }
 }
 
-fn about_policy(policy: &DeliveryPolicy, warnings: &mut Vec<String>) {
+fn about_policy(policy: &DeliveryPolicy, warnings: &mut Vec<SettingWarning>) {
     if let Some(backoff) = backoff_of(policy) {
         if backoff.first_wait() > Backoff::LONGEST_WAIT {
             let longest = Backoff::LONGEST_WAIT;
-            warnings.push(format!("`retry_sleep_time` is {}: no wait is longer than {longest}", backoff.first_wait()));
+            let message = format!("`retry_sleep_time` is {}: no wait is longer than {longest}", backoff.first_wait());
+            warnings.push(SettingWarning::new("retry_sleep_time", message));
         }
         let made = backoff.waits().len();
         if (made as u64) < u64::from(backoff.max_retries()) {
             let (wanted, total) = (backoff.max_retries(), backoff.total());
-            warnings.push(format!(
+            let message = format!(
                 "of `max_retries` {wanted} only {made} can take place: the waits may take {total} in total (`retry_backoff_threshold`)"
-            ));
+            );
+            warnings.push(SettingWarning::new("max_retries", message));
         }
     }
     if let (Schedule::Ladder(ladder), Some(cap)) = (&policy.schedule, policy.age_cap)
         && ladder.longest_total() > cap
     {
         let longest = ladder.longest_total();
-        warnings.push(format!("the ladder can take {longest}, and a delivery is given up {cap} after it was created"));
+        let message = format!("the ladder can take {longest}, and a delivery is given up {cap} after it was created");
+        warnings.push(SettingWarning::new("retry_delays", message));
     }
     if matches!(policy.dlq.action, DlqAction::Forward { topic: None, .. }) {
-        warnings.push(
-            "`dlq_action` is forward and `dlq_forward_to` names no topic: requests stay in the dead-letter queue"
-                .to_owned(),
-        );
+        let message =
+            "`dlq_action` is forward and `dlq_forward_to` names no topic: requests stay in the dead-letter queue";
+        warnings.push(SettingWarning::new("dlq_action", message));
     }
 }

@@ -29,5 +29,9 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             }
             tokio::time::sleep(BREATH).await;
         }
+        // Few, and what is left goes a minute later.
+        if let Err(error) = shared.store.prune_jobs(shared.now() - shared.options.job_retention, ROWS_MAX).await {
+            tracing::warn!(%error, "old jobs could not be removed");
+        }
     }
 }

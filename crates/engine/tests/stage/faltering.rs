@@ -9,8 +9,9 @@ use postrider_core::attempt::Attempt;
 use postrider_core::connection::Connection;
 use postrider_core::delivery::{Delivery, Position};
 use postrider_core::id::{
-    BodyId, CommandId, ConnectionId, DeliveryId, EventId, ProjectId, QueueId, SubscriptionId, WorkerId,
+    BodyId, CommandId, ConnectionId, DeliveryId, EventId, JobId, ProjectId, QueueId, SubscriptionId, WorkerId,
 };
+use postrider_core::job::JobState;
 use postrider_core::topic::TopicName;
 use postrider_core::{Timestamp, Wait};
 use postrider_store::*;
@@ -46,6 +47,14 @@ impl Faltering {
             }
             _ => Ok(()),
         }
+    }
+}
+
+#[async_trait]
+impl StoreConfigure for Faltering {
+    async fn configure(&self, batch: Vec<ConfigChange>) -> Result<(), StoreError> {
+        self.falter("configure")?;
+        self.store.configure(batch).await
     }
 }
 
@@ -250,5 +259,45 @@ impl StoreRead for Faltering {
     }
     async fn check(&self) -> Result<(), StoreError> {
         self.store.check().await
+    }
+}
+
+#[async_trait]
+impl Jobs for Faltering {
+    async fn create_job(&self, job: NewJob, active_max: u32) -> Result<(), StoreError> {
+        self.store.create_job(job, active_max).await
+    }
+    async fn job(&self, id: JobId) -> Result<Option<Job>, StoreError> {
+        self.store.job(id).await
+    }
+    async fn jobs(&self, project_id: ProjectId, page: PageRequest) -> Result<Page<Job>, StoreError> {
+        self.store.jobs(project_id, page).await
+    }
+    async fn running_jobs(&self) -> Result<Vec<Job>, StoreError> {
+        self.store.running_jobs().await
+    }
+    async fn job_items(&self, job: &Job, items_max: u32) -> Result<JobItems, StoreError> {
+        self.store.job_items(job, items_max).await
+    }
+    async fn count_matching(
+        &self,
+        filter: &DeliveryFilter,
+        as_of: Option<Timestamp>,
+        cursor: Option<String>,
+    ) -> Result<Counted, StoreError> {
+        self.store.count_matching(filter, as_of, cursor).await
+    }
+    async fn step_job(&self, step: JobStep) -> Result<JobStepped, StoreError> {
+        self.falter("step_job")?;
+        self.store.step_job(step).await
+    }
+    async fn set_job_state(&self, id: JobId, version: u32, state: JobState, now: Timestamp) -> Result<Job, StoreError> {
+        self.store.set_job_state(id, version, state, now).await
+    }
+    async fn job_queues(&self, id: JobId) -> Result<Vec<QueueId>, StoreError> {
+        self.store.job_queues(id).await
+    }
+    async fn prune_jobs(&self, ended_before: Timestamp, rows_max: u32) -> Result<u64, StoreError> {
+        self.store.prune_jobs(ended_before, rows_max).await
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::BodyArg;
+use super::{BodyArg, BulkArgs};
 
 #[derive(Debug, Subcommand)]
 pub enum QueueCommand {
@@ -17,12 +17,20 @@ pub enum QueueCommand {
     Show(IdArg),
     /// Another body before the next attempt; the original is kept
     Edit(EditArgs),
-    Discard(IdsArg),
+    /// Give up what waits; it stays in the log
+    Discard(BulkArgs),
     Download(DownloadArgs),
-    /// Move it to the DLQ, so that the rest goes on
-    SetAside(IdsArg),
+    /// Move it to the DLQ, so that the rest goes on; with --all or a filter, all that waits
+    SetAside(BulkArgs),
     /// Attempt it without waiting for its time
-    AttemptNow(IdsArg),
+    AttemptNow {
+        /// Deliveries' ids (msg_…)
+        #[arg(required_unless_present = "head_of")]
+        ids: Vec<String>,
+        /// The head of this connection's queue
+        #[arg(long, value_name = "CONNECTION", conflicts_with = "ids")]
+        head_of: Option<String>,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -33,17 +41,12 @@ pub enum DlqCommand {
     /// Another body before a retry; the original is kept
     Edit(EditArgs),
     /// Back to the queue: another round, or three more attempts on a ladder
-    Retry(IdsArg),
-    Discard(IdsArg),
+    Retry(BulkArgs),
+    /// Back to the queue, the schedule from its beginning
+    Resend(BulkArgs),
+    Discard(BulkArgs),
     /// Publish it to a topic
-    Forward {
-        id: String,
-        #[arg(long)]
-        topic: String,
-        /// Leave out the headers that say why it was dead-lettered
-        #[arg(long)]
-        without_header: bool,
-    },
+    Forward(ForwardArgs),
     Download(DownloadArgs),
 }
 
@@ -57,31 +60,96 @@ pub enum DeliveriesCommand {
         status: Vec<String>,
     },
     Show(IdArg),
-    /// The schedule from its beginning, from any ended state
-    Resend(IdsArg),
+    /// The schedule from its beginning, from any ended state; by filter and time range it is a replay
+    Resend(BulkArgs),
     /// Another round; for dead letters and failed ones
-    Retry(IdsArg),
+    Retry(BulkArgs),
     Attempts(IdArg),
     /// Its body, as it is sent
     Download(DownloadArgs),
-    Discard(IdsArg),
+    Discard(BulkArgs),
+    /// Publish it to a topic; for dead letters and failed ones
+    Forward(ForwardArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum JobsCommand {
+    /// Newest first
+    List(PageArgs),
+    Show {
+        /// A job's id (job_…)
+        id: String,
+        /// Wait for its end, with a progress bar on a terminal
+        #[arg(long)]
+        wait: bool,
+    },
+    /// It stands still until it is resumed
+    Pause {
+        id: String,
+    },
+    Resume {
+        id: String,
+    },
+    /// What it has done stays done
+    Cancel {
+        id: String,
+    },
 }
 
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
     /// Of this connection only
     pub connection: Option<String>,
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    #[command(flatten)]
+    pub page: PageArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct ForwardArgs {
+    #[command(flatten)]
+    pub which: BulkArgs,
+    #[arg(long)]
+    pub topic: String,
+    /// Leave out the headers that say why it was dead-lettered
+    #[arg(long)]
+    pub without_header: bool,
+}
+
+/// All of them must hold.
+#[derive(Debug, Default, clap::Args)]
+pub struct FilterArgs {
     /// A failure code such as status, timeout, unreachable
     #[arg(long)]
     pub error: Option<String>,
+    /// A part of the last error's text
+    #[arg(long, value_name = "TEXT")]
+    pub error_text: Option<String>,
+    /// The whole correlation id
+    #[arg(long)]
+    pub cid: Option<String>,
     /// Accepted at or after this RFC 3339 time
     #[arg(long, value_name = "TIME")]
     pub from: Option<String>,
     /// Accepted before this RFC 3339 time
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", visible_alias = "to")]
     pub before: Option<String>,
-    #[command(flatten)]
-    pub page: PageArgs,
+    /// Any other filter of the API, such as attempts_min=3, method=PUT, ended_from=TIME
+    #[arg(long = "where", value_name = "NAME=VALUE", value_parser = condition)]
+    pub conditions: Vec<(String, String)>,
+}
+
+impl FilterArgs {
+    pub fn is_empty(&self) -> bool {
+        let one = [&self.error, &self.error_text, &self.cid, &self.from, &self.before];
+        one.iter().all(|value| value.is_none()) && self.conditions.is_empty()
+    }
+}
+
+fn condition(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("a filter is NAME=VALUE")?;
+    if name.is_empty() { Err("a filter is NAME=VALUE".to_owned()) } else { Ok((name.to_owned(), value.to_owned())) }
 }
 
 #[derive(Debug, Default, clap::Args)]
@@ -98,13 +166,6 @@ pub struct PageArgs {
 pub struct IdArg {
     /// A delivery's id (msg_…)
     pub id: String,
-}
-
-#[derive(Debug, clap::Args)]
-pub struct IdsArg {
-    /// Deliveries' ids (msg_…), taken in this order
-    #[arg(required = true)]
-    pub ids: Vec<String>,
 }
 
 #[derive(Debug, clap::Args)]

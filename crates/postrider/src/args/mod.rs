@@ -1,13 +1,21 @@
 //! The command line as it is written. What a command does is in `commands`, in the file of its name.
 
+mod bulk;
+mod configuration;
 mod deliveries;
 mod resources;
 mod sending;
 
-pub use deliveries::{DeliveriesCommand, DlqCommand, DownloadArgs, EditArgs, ListArgs, PageArgs, QueueCommand};
+pub use bulk::BulkArgs;
+pub use configuration::{ExportArgs, ImportArgs, SchemaArgs};
+pub use deliveries::{
+    DeliveriesCommand, DlqCommand, DownloadArgs, EditArgs, FilterArgs, ForwardArgs, JobsCommand, ListArgs, PageArgs,
+    QueueCommand,
+};
 pub use resources::{ConnectionsCommand, Preset, ScheduleArgs, SettingsArgs, TopicsCommand};
 pub use sending::{BodyArg, PublishArgs, SendArgs};
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -65,6 +73,9 @@ pub enum Command {
     /// Every delivery, newest first
     #[command(subcommand)]
     Deliveries(DeliveriesCommand),
+    /// Acts over many deliveries, which go on by themselves
+    #[command(subcommand)]
+    Jobs(JobsCommand),
     /// Where requests go
     #[command(subcommand)]
     Connections(ConnectionsCommand),
@@ -73,6 +84,12 @@ pub enum Command {
     Topics(TopicsCommand),
     /// When the attempts of a policy would be made
     Schedule(ScheduleArgs),
+    /// Apply a YAML file, all of it or nothing, after showing what it changes
+    Import(ImportArgs),
+    /// The configuration as a YAML file: what differs from the defaults
+    Export(ExportArgs),
+    /// The JSON Schema of such a file, for editors
+    Schema(SchemaArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -80,6 +97,10 @@ pub struct ServeArgs {
     /// Where to listen; port 0 picks a free one
     #[arg(long, value_name = "ADDR", env = "POSTRIDER_LISTEN", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
+
+    /// A YAML file to apply before anything is delivered; a bad one refuses the start
+    #[arg(long, value_name = "FILE", env = "POSTRIDER_CONFIG")]
+    pub config: Option<OsString>,
 
     /// Try it out: connections to a built-in flaky receiver, some traffic, and a data directory that is gone afterwards
     #[arg(long)]
@@ -121,6 +142,15 @@ mod tests {
             &["postrider", "schedule", "a", "--preset", "webhook"],
             &["postrider", "schedule", "--preset", "unheard-of"],
             &["postrider", "dlq", "list", "--limit", "0"],
+            &["postrider", "dlq", "retry", "msg_1", "--all"],
+            &["postrider", "dlq", "retry", "msg_1", "--cid", "c"],
+            &["postrider", "dlq", "retry", "msg_1", "--wait"],
+            &["postrider", "dlq", "forward", "msg_1"],
+            &["postrider", "queue", "attempt-now"],
+            &["postrider", "queue", "attempt-now", "msg_1", "--head-of", "a"],
+            &["postrider", "deliveries", "list", "--where", "attempts_min"],
+            &["postrider", "jobs", "show"],
+            &["postrider", "import"],
         ] {
             let error = Args::try_parse_from(words).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{words:?}");

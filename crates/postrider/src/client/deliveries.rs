@@ -99,23 +99,46 @@ pub struct DeliveryQuery {
     /// Empty = all.
     pub statuses: Vec<String>,
     pub failure: Option<String>,
+    /// A part of the last error's text.
+    pub error_text: Option<String>,
+    /// The whole correlation id.
+    pub cid: Option<String>,
     /// RFC 3339: accepted at or after this.
     pub created_from: Option<String>,
     /// RFC 3339: accepted before this.
     pub created_before: Option<String>,
+    /// Any other filter of the API by its name, such as `attempts_min`, `method`, `ended_from`.
+    pub more: Vec<(String, String)>,
     pub page: PageQuery,
 }
 
 impl DeliveryQuery {
+    /// Name and value of everything but the page.
+    pub(super) fn conditions(&self) -> Vec<(String, String)> {
+        let mut pairs: Vec<(String, String)> = Vec::new();
+        let mut add = |name: &str, value: Option<&str>| {
+            pairs.extend(value.map(|value| (name.to_owned(), value.to_owned())));
+        };
+        match self.connection.as_deref().map(|name| (name, name.split_once(':'))) {
+            Some((_, Some((kind @ "rest", name)))) => {
+                add("connection", Some(name));
+                add("type", Some(kind));
+            }
+            known => add("connection", known.map(|(name, _)| name)),
+        }
+        add("error", self.failure.as_deref());
+        add("error_text", self.error_text.as_deref());
+        add("cid", self.cid.as_deref());
+        add("created_from", self.created_from.as_deref());
+        add("created_before", self.created_before.as_deref());
+        pairs.extend(self.statuses.iter().map(|status| ("status".to_owned(), status.clone())));
+        pairs.extend(self.more.iter().cloned());
+        pairs
+    }
+
     fn text(&self) -> String {
-        let mut pairs = Vec::new();
-        let mut add = |name, value: &Option<String>| pairs.extend(value.clone().map(|value| (name, value)));
-        add("connection", &self.connection);
-        add("error", &self.failure);
-        add("created_from", &self.created_from);
-        add("created_before", &self.created_before);
-        pairs.extend(self.statuses.iter().map(|status| ("status", status.clone())));
-        pairs.extend(self.page.pairs());
+        let mut pairs = self.conditions();
+        pairs.extend(self.page.pairs().into_iter().map(|(name, value)| (name.to_owned(), value)));
         query(&pairs)
     }
 }

@@ -46,6 +46,11 @@ pub struct FieldProblem {
     pub message: String,
     #[serde(default)]
     pub allowed: Option<String>,
+    /// Where it stands in a file that was imported, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
 }
 
 impl std::fmt::Display for Problem {

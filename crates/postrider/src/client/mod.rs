@@ -4,9 +4,11 @@
 
 mod batch;
 mod call;
+mod configuration;
 mod connections;
 mod deliveries;
 mod error;
+mod jobs;
 mod page;
 mod schedule;
 mod topics;
@@ -14,9 +16,11 @@ mod transport;
 
 pub use batch::{BatchResult, LineResult};
 pub use call::{Call, Response, SendResult};
+pub use configuration::{ImportOptions, Imported, ImportedKey, ImportedObject};
 pub use connections::{Connection, ConnectionState};
 pub use deliveries::{Attempt, DeadLetter, Delivery, DeliveryQuery};
 pub use error::{ClientError, FieldProblem, Problem};
+pub use jobs::{Job, JobAct, JobTarget, Matching};
 pub use page::{Page, PageQuery};
 pub use schedule::{PlannedAttempt, Schedule};
 pub use topics::{Pulled, Subscription, Topic, TopicMessage};

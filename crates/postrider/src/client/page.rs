@@ -28,11 +28,11 @@ impl PageQuery {
 }
 
 /// `?a=b&c=d`, or nothing.
-pub(super) fn query(pairs: &[(&'static str, String)]) -> String {
+pub(super) fn query<N: AsRef<str>>(pairs: &[(N, String)]) -> String {
     let mut text = String::new();
     for (name, value) in pairs {
         text.push(if text.is_empty() { '?' } else { '&' });
-        text.push_str(&format!("{name}={}", segment(value)));
+        text.push_str(&format!("{}={}", segment(name.as_ref()), segment(value)));
     }
     text
 }

@@ -1,9 +1,9 @@
 //! `deliveries`: the log and everything that waits, newest first.
 
-use postrider::{Attempt, Page};
+use postrider::{Attempt, JobAct, Page};
 
 use super::{reach, show};
-use crate::args::{DeliveriesCommand, GlobalArgs};
+use crate::args::{DeliveriesCommand, ForwardArgs, GlobalArgs};
 use crate::exit::{Exit, Failed};
 use crate::output::{self, Align, Cell, Table, Tint};
 
@@ -26,9 +26,13 @@ pub async fn run(global: &GlobalArgs, command: DeliveriesCommand) -> Result<Exit
             Ok(Exit::Done)
         }
         DeliveriesCommand::Download(args) => show::download(&client, &args).await,
-        DeliveriesCommand::Resend(args) => show::each(global, &args.ids, async |id| client.resend(id).await).await,
-        DeliveriesCommand::Retry(args) => show::each(global, &args.ids, async |id| client.retry(id).await).await,
-        DeliveriesCommand::Discard(args) => show::each(global, &args.ids, async |id| client.discard(id).await).await,
+        DeliveriesCommand::Resend(which) => show::act(global, &client, JobAct::Resend, which, &[]).await,
+        DeliveriesCommand::Retry(which) => show::act(global, &client, JobAct::Retry, which, &[]).await,
+        DeliveriesCommand::Discard(which) => show::act(global, &client, JobAct::Discard, which, &[]).await,
+        DeliveriesCommand::Forward(ForwardArgs { which, topic, without_header }) => {
+            let act = JobAct::Forward { topic, keep_header: !without_header };
+            show::act(global, &client, act, which, &[]).await
+        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! `dlq`: what could not be delivered, why, and what becomes of it (Z20, Z23).
 
-use postrider::{DeadLetter, Page};
+use postrider::{DeadLetter, JobAct, Page};
 
 use super::{reach, show};
-use crate::args::{DlqCommand, GlobalArgs};
+use crate::args::{DlqCommand, ForwardArgs, GlobalArgs};
 use crate::exit::{Exit, Failed};
 use crate::output::{self, Align, Cell, Table};
 
@@ -22,13 +22,17 @@ pub async fn run(global: &GlobalArgs, command: DlqCommand) -> Result<Exit, Faile
         DlqCommand::Show(arg) => show::delivery_in_full(global, &client, &arg.id).await,
         DlqCommand::Edit(args) => show::edit(global, &client, &args).await,
         DlqCommand::Download(args) => show::download(&client, &args).await,
-        DlqCommand::Retry(args) => show::each(global, &args.ids, async |id| client.retry(id).await).await,
-        DlqCommand::Discard(args) => show::each(global, &args.ids, async |id| client.discard(id).await).await,
-        DlqCommand::Forward { id, topic, without_header } => {
-            show::each(global, &[id], async |id| client.forward(id, &topic, !without_header).await).await
+        DlqCommand::Retry(which) => show::act(global, &client, JobAct::Retry, which, DEAD).await,
+        DlqCommand::Resend(which) => show::act(global, &client, JobAct::Resend, which, DEAD).await,
+        DlqCommand::Discard(which) => show::act(global, &client, JobAct::Discard, which, DEAD).await,
+        DlqCommand::Forward(ForwardArgs { which, topic, without_header }) => {
+            let act = JobAct::Forward { topic, keep_header: !without_header };
+            show::act(global, &client, act, which, DEAD).await
         }
     }
 }
+
+const DEAD: &[&str] = &["DLQ"];
 
 fn table(found: &Page<DeadLetter>) {
     let mut table = Table::new(&[

@@ -3,10 +3,14 @@
 mod connections;
 mod deliveries;
 mod dlq;
+mod export;
+mod import;
+mod jobs;
 mod publish;
 mod queue;
 mod reach;
 mod schedule;
+mod schema;
 mod send;
 mod show;
 mod topics;
@@ -24,8 +28,12 @@ pub async fn run(args: Args) -> Result<Exit, Failed> {
         Command::Queue(command) => queue::run(&global, command).await,
         Command::Dlq(command) => dlq::run(&global, command).await,
         Command::Deliveries(command) => deliveries::run(&global, command).await,
+        Command::Jobs(command) => jobs::run(&global, command).await,
         Command::Connections(command) => connections::run(&global, command).await,
         Command::Topics(command) => topics::run(&global, command).await,
         Command::Schedule(args) => schedule::run(&global, args).await,
+        Command::Import(args) => import::run(&global, args).await,
+        Command::Export(args) => export::run(&global, args).await,
+        Command::Schema(args) => schema::run(args),
     }
 }

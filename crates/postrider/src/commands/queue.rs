@@ -1,6 +1,6 @@
 //! `queue`: what waits for a connection, and what an operator can do to it (Z23, D44).
 
-use postrider::{DeliveryQuery, PageQuery};
+use postrider::{DeliveryQuery, JobAct, PageQuery};
 
 use super::{reach, show};
 use crate::args::{GlobalArgs, QueueCommand};
@@ -21,14 +21,21 @@ pub async fn run(global: &GlobalArgs, command: QueueCommand) -> Result<Exit, Fai
         QueueCommand::Show(arg) => show::delivery_in_full(global, &client, &arg.id).await,
         QueueCommand::Edit(args) => show::edit(global, &client, &args).await,
         QueueCommand::Download(args) => show::download(&client, &args).await,
-        QueueCommand::Discard(args) => show::each(global, &args.ids, async |id| client.discard(id).await).await,
-        QueueCommand::SetAside(args) => show::each(global, &args.ids, async |id| client.set_aside(id).await).await,
-        QueueCommand::AttemptNow(args) => show::each(global, &args.ids, async |id| client.attempt_now(id).await).await,
+        QueueCommand::Discard(which) => show::act(global, &client, JobAct::Discard, which, WAITING).await,
+        QueueCommand::SetAside(which) => show::act(global, &client, JobAct::SetAside, which, WAITING).await,
+        QueueCommand::AttemptNow { ids, head_of: None } => {
+            show::each(global, &ids, async |id| client.attempt_now(id).await).await
+        }
+        QueueCommand::AttemptNow { head_of: Some(connection), .. } => {
+            show::each(global, &[connection], async |connection| client.attempt_head_now(connection).await).await
+        }
     }
 }
 
+const WAITING: &[&str] = &["PENDING", "PROCESSING"];
+
 /// What waits anywhere.
 fn waiting(page: PageQuery) -> DeliveryQuery {
-    let statuses = ["PENDING", "PROCESSING"].map(str::to_owned).to_vec();
+    let statuses = WAITING.iter().map(|word| (*word).to_owned()).collect();
     DeliveryQuery { statuses, page, ..DeliveryQuery::default() }
 }

@@ -1,22 +1,49 @@
 //! What `queue`, `dlq` and `deliveries` share: they all show deliveries and act on them by id.
 
-use postrider::{Client, ClientError, Delivery, DeliveryQuery, Page, PageQuery};
+use postrider::{Client, ClientError, Delivery, DeliveryQuery, JobAct, Page, PageQuery};
 use serde_json::Value;
 
-use super::{deliveries, reach};
-use crate::args::{DownloadArgs, EditArgs, GlobalArgs, ListArgs};
+use super::{deliveries, jobs, reach};
+use crate::args::{BulkArgs, DownloadArgs, EditArgs, FilterArgs, GlobalArgs, ListArgs};
 use crate::exit::{Exit, Failed};
 use crate::output::{self, Align, Cell, Sheet, Table, status_tint};
 
 pub fn asked(list: ListArgs, statuses: Vec<String>) -> DeliveryQuery {
+    let page = PageQuery { limit: list.page.limit, cursor: list.page.cursor };
+    DeliveryQuery { connection: list.connection, statuses, page, ..filtered(list.filter) }
+}
+
+pub fn filtered(filter: FilterArgs) -> DeliveryQuery {
     DeliveryQuery {
-        connection: list.connection,
-        statuses,
-        failure: list.error,
-        created_from: list.from,
-        created_before: list.before,
-        page: PageQuery { limit: list.page.limit, cursor: list.page.cursor },
+        failure: filter.error,
+        error_text: filter.error_text,
+        cid: filter.cid,
+        created_from: filter.from,
+        created_before: filter.before,
+        more: filter.conditions,
+        ..DeliveryQuery::default()
     }
+}
+
+/// One act on ids one by one, or on what a filter chooses as a job.
+pub async fn act(
+    global: &GlobalArgs,
+    client: &Client,
+    act: JobAct,
+    which: BulkArgs,
+    only: &[&str],
+) -> Result<Exit, Failed> {
+    if which.ids.is_empty() {
+        return jobs::begin(global, client, act, which, only).await;
+    }
+    each(global, &which.ids, async |id| match &act {
+        JobAct::Retry => client.retry(id).await,
+        JobAct::Resend => client.resend(id).await,
+        JobAct::Discard => client.discard(id).await,
+        JobAct::SetAside => client.set_aside(id).await,
+        JobAct::Forward { topic, keep_header } => client.forward(id, topic, *keep_header).await,
+    })
+    .await
 }
 
 pub fn deliveries(global: &GlobalArgs, found: &Page<Delivery>, when_empty: &str) {

@@ -9,7 +9,7 @@ mod table;
 mod times;
 
 pub use sheet::Sheet;
-pub use style::{Tint, status_tint};
+pub use style::{Tint, status_tint, stdout_is_coloured};
 pub use table::{Align, Cell, Table};
 pub use times::{local_beside, utc};
 

@@ -2,6 +2,7 @@
 //!
 //! It must not know how any of them works.
 
+mod config;
 mod data_dir;
 mod logs;
 pub mod server_file;
@@ -24,6 +25,7 @@ use crate::args::ServeArgs;
 use crate::demo::Demo;
 use crate::exit::{Exit, Failed};
 use crate::output;
+use config::Config;
 use data_dir::DataDir;
 use server_file::ServerFile;
 use settings::Settings;
@@ -41,10 +43,13 @@ pub async fn run(data: &Path, args: ServeArgs) -> Result<Exit, Failed> {
     let settings = Settings::from_env(args.demo)?;
     logs::begin(&settings.log)?;
     settings.say_what_has_no_effect();
+    // Before anything is opened: a bad file leaves nothing behind.
+    let named = args.config.as_deref().filter(|file| !file.is_empty());
+    let config = named.map(|file| Config::read(Path::new(file))).transpose()?;
     let mut signals = Signals::listen()?;
     let data = if args.demo { DataDir::temporary()? } else { DataDir::at(data)? };
     let store = store::open(&data).await?;
-    let running = Running::start(store, &data, args.listen, &settings).await?;
+    let running = Running::start(store, &data, args.listen, &settings, config.as_ref()).await?;
     let demo = if args.demo { Some(Demo::start(&running.address, running.demo_key.as_deref()).await?) } else { None };
     let exit = running.until_stopped(&mut signals).await;
     drop(demo);
@@ -69,10 +74,14 @@ impl Running {
         data: &DataDir,
         listen: SocketAddr,
         settings: &Settings,
+        config: Option<&Config>,
     ) -> Result<Running, Failed> {
         let (clock, dice) = (SystemClock::shared(), SystemDice::shared());
         // The port before the engine: a server that nobody can reach must not deliver.
         let server = Server::bind(listen, ServerLimits::default()).await?;
+        if let Some(config) = config {
+            config.apply(&*store, &*clock, &*dice).await?;
+        }
         let made = admin_key(&*store, settings.admin_key.as_deref(), &*dice).await?;
         let admin = AdminKey::load(&*store).await?;
         let sender = Arc::new(HttpSender::new(settings.http.clone()));

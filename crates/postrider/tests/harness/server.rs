@@ -15,7 +15,15 @@ pub struct Server {
 
 impl Server {
     pub async fn start(data: &Path) -> Server {
-        let mut child = Self::spawn(data);
+        Self::listening(Self::spawn(data)).await
+    }
+
+    /// A server that somebody else has given its options.
+    pub async fn of(mut command: Command) -> Server {
+        Self::listening(command.stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap()).await
+    }
+
+    async fn listening(mut child: Child) -> Server {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let address = loop {
             let line = lines.next_line().await.unwrap().expect("the server ended before it listened");

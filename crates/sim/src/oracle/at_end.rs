@@ -26,6 +26,7 @@ impl Oracle {
         self.check_books().await?;
         self.check_drained(now).await?;
         self.check_topics().await?;
+        self.check_jobs().await?;
         self.check_bodies().await
     }
 

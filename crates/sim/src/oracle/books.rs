@@ -140,7 +140,10 @@ impl Oracle {
         {
             self.report(5, format!("{} expired before its time", delivery.id));
         }
-        if progress.status == Status::Forwarded && !matches!(policy.dlq.action, DlqAction::Forward { .. }) {
+        if progress.status == Status::Forwarded
+            && !matches!(policy.dlq.action, DlqAction::Forward { .. })
+            && !self.ledger().touched.contains(&delivery.id)
+        {
             self.report(1, format!("{} is FORWARDED, and nobody asked for it", delivery.id));
         }
         if progress.status == Status::Discarded

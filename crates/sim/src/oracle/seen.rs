@@ -92,6 +92,7 @@ impl Oracle {
             if settlement.placement == Placement::Tail {
                 self.state().moved.insert(id);
             }
+            self.saw_job_answer(settlement);
         }
     }
 

@@ -243,6 +243,7 @@ impl<'a> World<'a> {
             delivery_id,
             act: CommandAct::Discard,
             issued_at: at(millis),
+            job_id: None,
         }
     }
 

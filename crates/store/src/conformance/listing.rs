@@ -1,8 +1,9 @@
 //! Cases of lists and pages. They must not change more than they need to have something to list.
 
 use postrider_core::Failure;
-use postrider_core::delivery::{Delivery, Progress, Status};
-use postrider_core::id::DeliveryId;
+use postrider_core::delivery::{Delivery, EventRef, Origin, Progress, Status};
+use postrider_core::id::{Cid, DeliveryId};
+use postrider_core::message::{Method, RequestHead};
 
 use super::fixture::*;
 use crate::*;
@@ -153,4 +154,115 @@ pub async fn each_queue_of_a_project_has_its_summary(store: &dyn Store) {
     assert_eq!(summaries[0].oldest_waiting_since, Some(at(0)));
     assert_eq!((summaries[1].waiting, summaries[1].owner), (0, Some(lease.worker_id)));
     assert_eq!(summaries[1].oldest_waiting_since, None);
+}
+
+pub async fn every_column_can_be_asked_for(store: &dyn Store) {
+    let world = World::new(store).await;
+    let connection = world.connection("a", true).await;
+    let mut batch: Vec<NewDelivery> = (0..4).map(|millis| world.fresh(&connection, millis)).collect();
+    batch[0].origin = Origin::Event;
+    batch[0].event = Some(EventRef { id: postrider_core::id::EventId::from_u128(1), event_type: "a.b".to_owned() });
+    batch[1].head = RequestHead { method: Method::GET, path: "/x".to_owned(), ..RequestHead::default() };
+    batch[2].body = world.body(b"short");
+    let ids: Vec<DeliveryId> = batch.iter().map(|new| new.id).collect();
+    store.enqueue(batch).await.unwrap();
+    let lease = world.owner(&connection, 10).await;
+    let mut decision = world.attempt_decision(ids[0], lease, Status::Dlq).await;
+    decision.progress.error = Some("The Disk is FULL of 100 % salt".to_owned());
+    decision.progress.dlq_retries = 2;
+    world.settle(decision).await;
+    let mut decision = world.attempt_decision(ids[1], lease, Status::Success).await;
+    decision.progress.delivered_at = Some(at(70));
+    world.settle(decision).await;
+    let progress = world.delivery(ids[3]).await.progress;
+    let later = Progress { due_at: at(900), rounds: 4, ..progress };
+    let mut edit = world.decision(ids[3], Guard::Lease(lease), later).await;
+    edit.edited_body = Some(world.body(b"edited"));
+    world.settle(edit).await;
+
+    let all = DeliveryFilter { project_id: Some(world.project_id), ..DeliveryFilter::default() };
+    let time = |column, from: Option<i64>, before: Option<i64>| DeliveryFilter {
+        times: vec![TimeRange { column, from: from.map(at), before: before.map(at) }],
+        ..all.clone()
+    };
+    let count = |column, min, max| DeliveryFilter { counts: vec![CountRange { column, min, max }], ..all.clone() };
+    let text = |text: &str| Some(text.to_owned());
+    let cases = [
+        (DeliveryFilter { id: Some(ids[2]), ..all.clone() }, vec![2]),
+        (DeliveryFilter { id: Some(ids[2]), statuses: vec![Status::Dlq], ..all.clone() }, vec![]),
+        (DeliveryFilter { origin: Some(Origin::Event), ..all.clone() }, vec![0]),
+        (DeliveryFilter { event_type: text("a.b"), ..all.clone() }, vec![0]),
+        (DeliveryFilter { event_type: text("a"), ..all.clone() }, vec![]),
+        (DeliveryFilter { method: text("GET"), ..all.clone() }, vec![1]),
+        (DeliveryFilter { path: text("/x"), ..all.clone() }, vec![1]),
+        (DeliveryFilter { path: text(""), ..all.clone() }, vec![3, 2, 0]),
+        (DeliveryFilter { error_text: text("disk is full"), ..all.clone() }, vec![0]),
+        (DeliveryFilter { error_text: text("100 %"), ..all.clone() }, vec![0]),
+        (DeliveryFilter { error_text: text("d%k"), ..all.clone() }, vec![]),
+        (DeliveryFilter { edited: Some(true), ..all.clone() }, vec![3]),
+        (DeliveryFilter { edited: Some(false), ..all.clone() }, vec![2, 1, 0]),
+        (time(TimeColumn::LastAttempt, Some(50), None), vec![1, 0]),
+        (time(TimeColumn::LastAttempt, None, Some(50)), vec![]),
+        (time(TimeColumn::NextAttempt, Some(900), None), vec![3]),
+        (time(TimeColumn::NextAttempt, None, Some(900)), vec![2]),
+        (time(TimeColumn::Delivered, Some(70), Some(71)), vec![1]),
+        (time(TimeColumn::Dead, Some(60), Some(61)), vec![0]),
+        (time(TimeColumn::Ended, Some(61), None), vec![]),
+        (time(TimeColumn::Ended, Some(60), None), vec![1]),
+        (count(CountColumn::Attempts, Some(1), None), vec![1, 0]),
+        (count(CountColumn::Attempts, None, Some(0)), vec![3, 2]),
+        (count(CountColumn::Rounds, Some(4), Some(4)), vec![3]),
+        (count(CountColumn::BodyBytes, Some(5), Some(5)), vec![2]),
+        (count(CountColumn::DlqRetries, Some(1), None), vec![0]),
+    ];
+    for (filter, wanted) in cases {
+        let wanted: Vec<DeliveryId> = wanted.into_iter().map(|at: usize| ids[at]).collect();
+        for limit in [1, 10] {
+            assert_eq!(all_pages(store, &filter, limit).await, wanted, "{filter:?}");
+        }
+        let counted = store.count_matching(&filter, None, None).await.unwrap();
+        assert_eq!(counted.count, wanted.len() as u64, "{filter:?}");
+    }
+}
+
+pub async fn a_correlation_id_is_found_wherever_it_came_from(store: &dyn Store) {
+    let world = World::new(store).await;
+    let [a, b] = [world.connection("a", true).await, world.connection("b", true).await];
+    // Ours, a caller's in a shape of its own, and a caller's in our shape but of another time.
+    let cids = [
+        Cid::new(at(1), 7),
+        Cid::from_stored("order 5"),
+        Cid::from_stored("order 5"),
+        Cid::new(at(77_000), 7),
+        Cid::new(at(1), 7),
+    ];
+    let mut ids = Vec::new();
+    for (number, cid) in cids.iter().enumerate() {
+        let connection = if number == 2 { &b } else { &a };
+        let mut new = world.fresh(connection, 1);
+        new.cid = cid.clone();
+        ids.push(new.id);
+        store.enqueue(vec![new]).await.unwrap();
+    }
+    let lease = world.owner(&a, 10).await;
+    world.attempted(ids[1], lease, Status::Success).await;
+    world.attempted(ids[4], lease, Status::Dlq).await;
+    let of = |cid: &Cid| DeliveryFilter {
+        project_id: Some(world.project_id),
+        cid: Some(cid.as_str().to_owned()),
+        ..DeliveryFilter::default()
+    };
+    for (cid, wanted) in [(&cids[0], vec![4, 0]), (&cids[1], vec![2, 1]), (&cids[3], vec![3])] {
+        let mut wanted: Vec<DeliveryId> = wanted.into_iter().map(|at: usize| ids[at]).collect();
+        wanted.sort_by(|a, b| b.cmp(a));
+        for limit in [1, 10] {
+            assert_eq!(all_pages(store, &of(cid), limit).await, wanted, "{cid}");
+        }
+        assert_eq!(store.count_matching(&of(cid), None, None).await.unwrap().count, wanted.len() as u64);
+    }
+    let narrower = DeliveryFilter { connection_id: Some(b.id), ..of(&cids[1]) };
+    assert_eq!(all_pages(store, &narrower, 5).await, [ids[2]]);
+    let foreign = World::named(store, 2, "other").await;
+    let foreign = DeliveryFilter { project_id: Some(foreign.project_id), ..of(&cids[1]) };
+    assert!(all_pages(store, &foreign, 5).await.is_empty());
 }

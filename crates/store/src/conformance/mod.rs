@@ -6,8 +6,10 @@
 
 pub mod commands;
 pub mod configuration;
+pub mod configure;
 pub(crate) mod fixture;
 pub mod intake;
+pub mod jobs;
 pub mod listing;
 pub mod ownership;
 pub mod retention;
@@ -107,6 +109,9 @@ macro_rules! conformance_suite {
                 z18_a_connection_with_requests_is_deleted_only_by_force,
                 an_empty_connection_is_deleted,
             }
+            configure {
+                d18_one_refused_change_undoes_the_whole_batch,
+            }
             topics {
                 z22_a_message_is_given_out_until_it_is_acknowledged,
                 z22_what_is_missing_or_taken_is_refused,
@@ -129,6 +134,17 @@ macro_rules! conformance_suite {
                 z21_dead_letters_are_found_oldest_first,
                 connections_and_topics_are_listed_by_name,
                 each_queue_of_a_project_has_its_summary,
+                every_column_can_be_asked_for,
+                a_correlation_id_is_found_wherever_it_came_from,
+            }
+            jobs {
+                z23_a_job_is_about_what_was_there_when_it_began,
+                z23_a_job_takes_the_ids_it_names_in_their_order,
+                z23_a_step_is_written_whole_or_not_at_all,
+                z22_a_step_forwards_or_leaves_all_where_it_is,
+                d06_a_jobs_commands_are_counted_where_they_are_answered,
+                p08_a_job_that_is_held_takes_no_step,
+                p08_only_so_many_jobs_at_once_and_ended_ones_go,
             }
         }
         $crate::conformance_tests! { on_test_store $make_store,
@@ -152,8 +168,14 @@ macro_rules! conformance_suite {
                 z18_a_change_keeps_the_queue,
                 named_values_are_kept_until_removed,
             }
+            configure {
+                d18_a_batch_is_applied_in_its_order_and_survives_a_kill,
+            }
             topics {
                 z22_every_existing_subscription_gets_each_message,
+            }
+            jobs {
+                z13_a_job_goes_on_behind_its_cursor_after_a_kill,
             }
             walk {
                 z13_a_random_walk_keeps_the_books,
@@ -199,10 +221,12 @@ mod tests {
             include_str!("settle.rs"),
             include_str!("commands.rs"),
             include_str!("configuration.rs"),
+            include_str!("configure.rs"),
             include_str!("topics.rs"),
             include_str!("retention.rs"),
             include_str!("listing.rs"),
             include_str!("walk.rs"),
+            include_str!("jobs.rs"),
         ];
         let mut cases = 0;
         for line in topics.iter().flat_map(|topic| topic.lines()) {

@@ -9,19 +9,27 @@ use crate::records::*;
 
 impl Data {
     pub(super) fn submit_command(&mut self, command: Command, now: Timestamp) -> Result<bool, StoreError> {
+        let has_taker = self.has_taker(&command, now);
+        if has_taker {
+            self.commands.insert(command.id, (command, None));
+        }
+        Ok(has_taker)
+    }
+
+    /// Whether the delivery waits in a queue with a living owner. A dead owner loses the queue here and now.
+    pub(super) fn has_taker(&mut self, command: &Command, now: Timestamp) -> bool {
         let waits = self.rows.get(&command.delivery_id).is_some_and(|row| {
             row.delivery.connection_id == command.queue_id && row.delivery.progress.status.is_waiting()
         });
-        let Some(queue) = self.queues.get(&command.queue_id).filter(|_| waits) else { return Ok(false) };
-        if !self.has_living_owner(queue, now) {
-            // The dead owner's token ends with this, and a change by version may follow.
-            if let Some(queue) = self.queues.get_mut(&command.queue_id) {
-                queue.owner = None;
-            }
-            return Ok(false);
+        let Some(queue) = self.queues.get(&command.queue_id).filter(|_| waits) else { return false };
+        if self.has_living_owner(queue, now) {
+            return true;
         }
-        self.commands.insert(command.id, (command, None));
-        Ok(true)
+        // The dead owner's token ends with this, and a change by version may follow.
+        if let Some(queue) = self.queues.get_mut(&command.queue_id) {
+            queue.owner = None;
+        }
+        false
     }
 
     pub(super) fn commands(&self, lease: QueueLease) -> Result<Vec<Command>, StoreError> {
@@ -50,8 +58,12 @@ impl Data {
         Ok(())
     }
 
-    /// The first answer stays.
+    /// The first answer stays. One of a job is counted there and goes.
     pub(super) fn note_answer(&mut self, id: CommandId, answer: CommandAnswer) {
+        if let Some(job_id) = self.commands.get(&id).and_then(|(command, _)| command.job_id) {
+            self.commands.remove(&id);
+            return self.note_job_answer(job_id, answer);
+        }
         if let Some((_, noted)) = self.commands.get_mut(&id) {
             noted.get_or_insert(answer);
         }

@@ -78,8 +78,9 @@ impl Data {
         for delivery_id in held {
             self.discard_with_connection(delivery_id, now);
         }
-        for (_, answer) in self.commands.values_mut().filter(|(command, _)| command.queue_id == id) {
-            answer.get_or_insert(CommandAnswer::NotWaiting);
+        let of_queue = self.commands.values().map(|(command, _)| command).filter(|command| command.queue_id == id);
+        for command_id in of_queue.map(|command| command.id).collect::<Vec<_>>() {
+            self.note_answer(command_id, CommandAnswer::NotWaiting);
         }
         self.queues.remove(&id);
         self.connections.remove(&id);

@@ -53,7 +53,7 @@ impl StoreRead for MemoryStore {
 
     async fn deliveries(&self, filter: &DeliveryFilter, page: PageRequest) -> Result<Page<Delivery>, StoreError> {
         let data = self.open()?;
-        let rows = data.rows.values().map(|row| &row.delivery).filter(|delivery| lets_through(filter, delivery));
+        let rows = data.rows.values().map(|row| &row.delivery).filter(|delivery| filter.lets_through(delivery));
         paged(rows.cloned().collect(), |d| Reverse((d.created_at.as_millis(), d.id.as_u128())), &page)
     }
 
@@ -188,16 +188,6 @@ impl Data {
     }
 }
 
-fn lets_through(filter: &DeliveryFilter, delivery: &Delivery) -> bool {
-    let progress = &delivery.progress;
-    filter.project_id.is_none_or(|id| id == delivery.project_id)
-        && filter.connection_id.is_none_or(|id| id == delivery.connection_id)
-        && (filter.statuses.is_empty() || filter.statuses.contains(&progress.status))
-        && filter.failure.is_none_or(|failure| progress.failure == Some(failure))
-        && filter.created_from.is_none_or(|from| delivery.created_at >= from)
-        && filter.created_before.is_none_or(|before| delivery.created_at < before)
-}
-
 /// Ordered queues go by position; others as `claim` takes them.
 fn delivery_order(delivery: &Delivery, is_ordered: bool) -> (bool, i64, u128) {
     if is_ordered {
@@ -220,7 +210,7 @@ fn count_of(counts: &mut Counts, status: Status) -> &mut u64 {
 }
 
 /// One page of `items` in the order of their keys. The cursor is the last key of the former page, so it stays good while rows come and go.
-fn paged<T, K>(mut items: Vec<T>, key: impl Fn(&T) -> K, page: &PageRequest) -> Result<Page<T>, StoreError>
+pub(super) fn paged<T, K>(mut items: Vec<T>, key: impl Fn(&T) -> K, page: &PageRequest) -> Result<Page<T>, StoreError>
 where
     K: Ord + serde::Serialize + serde::de::DeserializeOwned,
 {

@@ -5,7 +5,9 @@
 
 mod commands;
 mod configuration;
+mod configure;
 mod intake;
+mod jobs;
 mod listing;
 mod ownership;
 mod retention;
@@ -23,6 +25,7 @@ use postrider_core::id::{CommandId, ConnectionId, EventId, ProjectId, QueueId, S
 use postrider_core::topic::TopicName;
 use postrider_core::{Timestamp, Wait};
 
+use crate::configure::{ConfigChange, StoreConfigure};
 use crate::records::*;
 use crate::{Store, StoreError, StoreLimits};
 use rows::Data;
@@ -206,6 +209,13 @@ impl Store for MemoryStore {
     async fn close(&self) -> Result<(), StoreError> {
         self.open()?.is_closed = true;
         Ok(())
+    }
+}
+
+#[async_trait]
+impl StoreConfigure for MemoryStore {
+    async fn configure(&self, batch: Vec<ConfigChange>) -> Result<(), StoreError> {
+        self.open()?.configure(batch)
     }
 }
 

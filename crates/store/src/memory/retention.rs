@@ -40,11 +40,11 @@ impl Data {
             self.keys.remove(&hash);
             pruned.idempotency_keys += 1;
         }
-        // Answers that nobody came for, and commands to owners that never were.
+        // Answers that nobody came for, and commands to owners that never were; a job's go with their job.
         let commands: Vec<CommandId> = self
             .commands
             .iter()
-            .filter(|(_, (command, _))| command.issued_at < log_before)
+            .filter(|(_, (command, _))| command.issued_at < log_before && command.job_id.is_none())
             .map(|(id, _)| *id)
             .take(rows_max)
             .collect();

@@ -10,12 +10,12 @@ use postrider_core::attempt::Attempt;
 use postrider_core::connection::Connection;
 use postrider_core::delivery::{Delivery, Position, Status};
 use postrider_core::id::{
-    BodyId, CommandId, ConnectionId, DeliveryId, ProjectId, QueueId, SubscriptionId, TopicId, WorkerId,
+    BodyId, CommandId, ConnectionId, DeliveryId, JobId, ProjectId, QueueId, SubscriptionId, TopicId, WorkerId,
 };
 use postrider_core::{Timestamp, Wait};
 
 use crate::records::*;
-use crate::{StoreError, StoreLimits};
+use crate::{Job, StoreError, StoreLimits};
 
 #[derive(Default)]
 pub(super) struct Data {
@@ -33,6 +33,8 @@ pub(super) struct Data {
     pub bodies: BTreeMap<BodyId, Body>,
     pub keys: BTreeMap<[u8; 32], Key>,
     pub commands: BTreeMap<CommandId, (Command, Option<CommandAnswer>)>,
+    /// With the ids that they name.
+    pub jobs: BTreeMap<JobId, (Job, Vec<DeliveryId>)>,
     /// By connection; stays when the connection goes, since its log rows stay.
     pub ledger: BTreeMap<ConnectionId, Ledger>,
     pub topics: BTreeMap<TopicId, Topic>,

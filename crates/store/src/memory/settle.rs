@@ -35,6 +35,18 @@ impl Data {
         Ok(answers.collect())
     }
 
+    /// Those of these that would not be applied; nothing is written.
+    pub(super) fn not_holding(&self, batch: &[Settlement]) -> Result<Vec<DeliveryId>, StoreError> {
+        let mut foreseen = BTreeMap::new();
+        let mut raced = Vec::new();
+        for settlement in batch {
+            if matches!(self.judge(settlement, &mut foreseen)?, Judged::Not(_)) {
+                raced.push(settlement.delivery_id);
+            }
+        }
+        Ok(raced)
+    }
+
     fn judge(
         &self,
         settlement: &Settlement,

@@ -4,6 +4,7 @@ use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
 use postrider_core::id::{ConnectionId, ProjectId};
 
+use super::commands;
 use super::queues::{self, Queue};
 use super::rows::{CHANGING, FIXED, json, key};
 use super::work::Work;
@@ -116,10 +117,11 @@ pub(super) fn replace_connection(work: &Work, connection: &Connection, version: 
         return Ok(());
     }
     queues::change(work, connection.id, |queue| queue.ordered = ordered);
-    // Positions are given in every queue, in the order of arrival, so turning order on needs nothing more.
-    if !ordered {
-        // Dead letters too: one that is retried later is claimed by its due time.
-        work.execute("UPDATE delivery SET by_due = 1 WHERE connection_id = ?1 AND by_due = 0", &[&id])?;
+    // Positions are given in every queue, in the order of arrival; which index a row stands in is all that changes. Dead letters too: one
+    // that is retried later waits as the others do.
+    for part in HOT_PARTS {
+        let sql = format!("UPDATE delivery SET by_due = ?2 WHERE connection_id = ?1 AND by_due <> ?2 AND {part}");
+        work.execute(&sql, &[&id, &!ordered])?;
     }
     Ok(())
 }
@@ -138,7 +140,7 @@ pub(super) fn delete_connection(work: &Work, id: ConnectionId, forced: bool, now
         )));
     }
     discard_all(work, &id_key, now)?;
-    work.execute("UPDATE command SET answer = 'not_waiting' WHERE queue_id = ?1 AND answer IS NULL", &[&id_key])?;
+    commands::answer_all_of_queue(work, id)?;
     work.execute("DELETE FROM connection WHERE id = ?1", &[&id_key])?;
     if queue.accepted == 0 {
         return queues::remove(work, id);
@@ -158,6 +160,9 @@ pub(super) fn delete_connection(work: &Work, id: ConnectionId, forced: bool, now
     Ok(())
 }
 
+/// The two indexes that together hold every hot row of a connection.
+const HOT_PARTS: [&str; 2] = ["position IS NOT NULL", "status = 'DLQ'"];
+
 fn discard_all(work: &Work, id: &[u8; 16], now: Timestamp) -> Result<(), StoreError> {
     let changed: Vec<String> = CHANGING
         .split(", ")
@@ -174,8 +179,7 @@ fn discard_all(work: &Work, id: &[u8; 16], now: Timestamp) -> Result<(), StoreEr
         "INSERT INTO delivery_log ({FIXED}, {CHANGING}) SELECT {FIXED}, {} FROM delivery WHERE connection_id = ?1",
         changed.join(", ")
     );
-    // The two indexes that together hold every hot row of the connection.
-    for part in ["position IS NOT NULL", "status = 'DLQ'"] {
+    for part in HOT_PARTS {
         work.execute(&format!("{sql} AND {part}"), &[id, &now.as_millis()])?;
         work.execute(&format!("DELETE FROM delivery WHERE connection_id = ?1 AND {part}"), &[id])?;
     }

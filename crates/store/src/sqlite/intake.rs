@@ -80,7 +80,7 @@ fn admit<'a>(work: &Work, new: &'a NewDelivery, admitted: &mut Vec<Admitted<'a>>
         queue.accepted += 1;
         queue.enters(bytes);
     });
-    let by_due = !new.ordered || !queue.ordered;
+    let by_due = !queue.ordered;
     let claim = new.claimed_under.filter(|lease| {
         !new.ordered
             && lease.queue_id == queue.id
@@ -121,6 +121,8 @@ fn bind_new(to: &mut Binder<'_, '_>, new: &NewDelivery, progress: &Progress, rec
     to.push(key(new.project_id.as_u128()))?;
     to.push(key(new.connection_id.as_u128()))?;
     to.push(new.cid.as_str())?;
+    // Ours say when they were given, so only a caller's own need an index; most rows are in none.
+    to.push((new.cid.made_at() != Some(new.created_at)).then_some(true))?;
     to.push(new.origin.as_str())?;
     to.push(new.created_at.as_millis())?;
     to.push(json(&new.head)?)?;

@@ -49,7 +49,7 @@ pub(super) fn body(connection: &Connection, id: BodyId) -> Result<Option<Bytes>,
 }
 
 pub(super) const SUMMARY_SQL: &str = "SELECT id, waiting, waiting_bytes, dead, (SELECT created_at FROM delivery \
-     WHERE connection_id = queue.id AND position IS NOT NULL ORDER BY position LIMIT 1), owner FROM queue";
+     WHERE connection_id = queue.id AND position IS NOT NULL ORDER BY created_at LIMIT 1), owner FROM queue";
 
 fn read_summary(row: &Row<'_>) -> Result<QueueSummary, StoreError> {
     let mut at = Columns { row, next: 0 };

@@ -67,7 +67,7 @@ pub(super) fn has_living_owner(work: &Work, queue: &queues::Queue, now: Timestam
 
 /// Queues with something waiting and no living owner, the one first whose head has waited longest. Only free ones are looked at.
 pub(super) const FREE_SQL: &str = "SELECT id, (SELECT created_at FROM delivery WHERE connection_id = free.id \
-     AND position IS NOT NULL ORDER BY position LIMIT 1) AS head FROM (\
+     AND position IS NOT NULL ORDER BY created_at LIMIT 1) AS head FROM (\
      SELECT id FROM queue WHERE owner IS NULL AND waiting > 0 UNION ALL \
      SELECT queue.id FROM worker CROSS JOIN queue ON queue.owner = worker.id AND queue.owner IS NOT NULL \
      WHERE worker.ends_at < ?1 AND queue.waiting > 0) AS free ORDER BY head, id LIMIT ?2";

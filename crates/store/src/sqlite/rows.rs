@@ -15,12 +15,12 @@ use crate::StoreError;
 
 /// What never changes.
 pub(super) const FIXED: &str =
-    "id, project_id, connection_id, cid, origin, created_at, head, event_id, event_type, ladder";
+    "id, project_id, connection_id, cid, cid_given, origin, created_at, head, event_id, event_type, ladder";
 /// What a settlement may change; in the order of `bind_changing`.
 pub(super) const CHANGING: &str = "body_id, body_bytes, original_body_id, version, recorded, status, attempts, rounds, round_attempts, \
      round_waited_ms, allowed_attempts, interruptions, due_at, age_from, last_attempt_at, failure, error, dead_at, dlq_retries, \
      dlq_note, delivered_at, ended_at";
-pub(super) const FIXED_COLUMNS: usize = 10;
+pub(super) const FIXED_COLUMNS: usize = 11;
 pub(super) const CHANGING_COLUMNS: usize = 22;
 
 /// The columns of `read_delivery`, for a hot row and for a log row.
@@ -102,6 +102,7 @@ pub(super) fn read_delivery(row: &Row<'_>) -> Result<Delivery, StoreError> {
     let project_id = ProjectId::from_u128(at.id()?);
     let connection_id = ConnectionId::from_u128(at.id()?);
     let cid = Cid::from_stored(at.text()?);
+    let _cid_given: Option<bool> = at.take()?;
     let origin = at.word(Origin::parse)?;
     let created_at = Timestamp::from_millis(at.take()?);
     let head = from_json(at.text()?, "a request's head")?;

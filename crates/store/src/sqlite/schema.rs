@@ -63,10 +63,11 @@ CREATE TABLE worker (id BLOB PRIMARY KEY, life_ms INTEGER NOT NULL, ends_at INTE
 CREATE TABLE body (id BLOB NOT NULL UNIQUE, uses INTEGER NOT NULL, bytes BLOB NOT NULL);
 
 -- PENDING, PROCESSING and DLQ. `position` is set exactly while it waits; `by_due` is 1 where order does not matter;
--- `recorded` counts the attempts on record; `claim_token` says under which lease a PROCESSING one was claimed.
+-- `recorded` counts the attempts on record; `claim_token` says under which lease a PROCESSING one was claimed;
+-- `cid_given` is 1 where the correlation id is a caller's own.
 CREATE TABLE delivery (
   no INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, project_id BLOB NOT NULL, connection_id BLOB NOT NULL, cid TEXT NOT NULL,
-  origin TEXT NOT NULL, created_at INTEGER NOT NULL, head TEXT NOT NULL, event_id BLOB, event_type TEXT, ladder TEXT,
+  cid_given INTEGER, origin TEXT NOT NULL, created_at INTEGER NOT NULL, head TEXT NOT NULL, event_id BLOB, event_type TEXT, ladder TEXT,
   position INTEGER, by_due INTEGER NOT NULL, claim_token INTEGER,
   body_id BLOB NOT NULL, body_bytes INTEGER NOT NULL, original_body_id BLOB, version INTEGER NOT NULL, recorded INTEGER NOT NULL,
   status TEXT NOT NULL, attempts INTEGER NOT NULL, rounds INTEGER NOT NULL, round_attempts INTEGER NOT NULL,
@@ -74,16 +75,18 @@ CREATE TABLE delivery (
   age_from INTEGER NOT NULL, last_attempt_at INTEGER, failure TEXT, error TEXT, dead_at INTEGER, dlq_retries INTEGER NOT NULL,
   dlq_note TEXT, delivered_at INTEGER, ended_at INTEGER
 );
-CREATE UNIQUE INDEX delivery_line ON delivery (connection_id, position) WHERE position IS NOT NULL;
+CREATE UNIQUE INDEX delivery_line ON delivery (connection_id, position) WHERE position IS NOT NULL AND by_due = 0;
 CREATE INDEX delivery_due ON delivery (connection_id, attempts > 0, due_at, id) WHERE by_due = 1 AND position IS NOT NULL;
 CREATE INDEX delivery_waiting ON delivery (connection_id, created_at, id) WHERE position IS NOT NULL;
 CREATE INDEX delivery_claimed ON delivery (connection_id, position) WHERE status = 'PROCESSING';
 CREATE INDEX delivery_dead ON delivery (connection_id, created_at, id, failure) WHERE status = 'DLQ';
 CREATE INDEX delivery_dead_by_arrival ON delivery (connection_id, dead_at, id, dlq_retries, failure) WHERE status = 'DLQ';
 
+CREATE INDEX delivery_by_given_cid ON delivery (cid, created_at, id) WHERE cid_given = 1;
+
 CREATE TABLE delivery_log (
   no INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, project_id BLOB NOT NULL, connection_id BLOB NOT NULL, cid TEXT NOT NULL,
-  origin TEXT NOT NULL, created_at INTEGER NOT NULL, head TEXT NOT NULL, event_id BLOB, event_type TEXT, ladder TEXT,
+  cid_given INTEGER, origin TEXT NOT NULL, created_at INTEGER NOT NULL, head TEXT NOT NULL, event_id BLOB, event_type TEXT, ladder TEXT,
   body_id BLOB NOT NULL, body_bytes INTEGER NOT NULL, original_body_id BLOB, version INTEGER NOT NULL, recorded INTEGER NOT NULL,
   status TEXT NOT NULL, attempts INTEGER NOT NULL, rounds INTEGER NOT NULL, round_attempts INTEGER NOT NULL,
   round_waited_ms INTEGER NOT NULL, allowed_attempts INTEGER, interruptions INTEGER NOT NULL, due_at INTEGER NOT NULL,
@@ -93,6 +96,7 @@ CREATE TABLE delivery_log (
 CREATE INDEX log_by_connection ON delivery_log (connection_id, status, created_at, id, failure);
 CREATE INDEX log_by_project ON delivery_log (project_id, status, created_at, id, failure);
 CREATE INDEX log_by_end ON delivery_log (ended_at);
+CREATE INDEX log_by_given_cid ON delivery_log (cid, created_at, id) WHERE cid_given = 1;
 
 CREATE TABLE attempt (
   delivery_id BLOB NOT NULL, number INTEGER NOT NULL, started_at INTEGER NOT NULL, took_ms INTEGER NOT NULL, failure TEXT,
@@ -107,10 +111,11 @@ CREATE INDEX idempotency_by_end ON idempotency (ends_at);
 
 CREATE TABLE command (
   id BLOB NOT NULL PRIMARY KEY, queue_id BLOB NOT NULL, delivery_id BLOB NOT NULL, act TEXT NOT NULL, body BLOB,
-  issued_at INTEGER NOT NULL, answer TEXT
+  issued_at INTEGER NOT NULL, answer TEXT, job_id BLOB
 );
 CREATE INDEX command_open ON command (queue_id, issued_at, id) WHERE answer IS NULL;
 CREATE INDEX command_by_age ON command (issued_at);
+CREATE INDEX command_by_job ON command (job_id) WHERE job_id IS NOT NULL;
 
 CREATE TABLE topic (
   id BLOB NOT NULL PRIMARY KEY, project_id BLOB NOT NULL, name TEXT NOT NULL, description TEXT NOT NULL,
@@ -132,5 +137,19 @@ CREATE TABLE subscription (
 CREATE TABLE owed (
   subscription_id BLOB NOT NULL, sequence INTEGER NOT NULL, due_at INTEGER NOT NULL, times_given INTEGER NOT NULL,
   PRIMARY KEY (subscription_id, sequence)
+) WITHOUT ROWID;
+
+-- `filter` is NULL where the job names its deliveries, which are then in `job_item`, in their order.
+CREATE TABLE job (
+  id BLOB PRIMARY KEY, project_id BLOB NOT NULL, act TEXT NOT NULL, filter TEXT, requested INTEGER NOT NULL, who TEXT NOT NULL,
+  created_at INTEGER NOT NULL, state TEXT NOT NULL, version INTEGER NOT NULL, matched INTEGER, done INTEGER NOT NULL,
+  skipped TEXT NOT NULL, outstanding INTEGER NOT NULL, cursor TEXT, walked INTEGER NOT NULL, changed_at INTEGER NOT NULL,
+  ended_at INTEGER
+) WITHOUT ROWID;
+CREATE INDEX job_by_project ON job (project_id, created_at, id);
+CREATE INDEX job_active ON job (project_id) WHERE ended_at IS NULL;
+CREATE INDEX job_by_end ON job (ended_at) WHERE ended_at IS NOT NULL;
+CREATE TABLE job_item (
+  job_id BLOB NOT NULL, number INTEGER NOT NULL, delivery_id BLOB NOT NULL, PRIMARY KEY (job_id, number)
 ) WITHOUT ROWID;
 ";

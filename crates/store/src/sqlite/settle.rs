@@ -82,6 +82,25 @@ pub(super) fn settle(work: &Work, batch: &[&Settlement]) -> Result<Vec<Settled>,
     Ok(answers)
 }
 
+/// Those of these that would not be applied; nothing is written. No two of them may be about one delivery.
+pub(super) fn not_holding(work: &Work, batch: &[&Settlement]) -> Result<Vec<DeliveryId>, StoreError> {
+    let found = find_all(work, batch)?;
+    let mut raced = Vec::new();
+    for settlement in batch {
+        let row = found.get(&settlement.delivery_id);
+        let queue = row.map(|row| queues::find(work, row.queue_id)).transpose()?.flatten();
+        let fits = row.zip(queue).is_some_and(|(row, queue)| check(settlement, row, &queue).is_ok());
+        let has_topic = match (row, &settlement.forward) {
+            (Some(row), Some(message)) => topics::find(work, row.project_id, &message.topic)?.is_some(),
+            _ => true,
+        };
+        if !fits || !has_topic {
+            raced.push(settlement.delivery_id);
+        }
+    }
+    Ok(raced)
+}
+
 fn settle_run(work: &Work, run: &[&Settlement], answers: &mut Vec<Settled>) -> Result<(), StoreError> {
     let found = find_all(work, run)?;
     let mut pending = Pending::default();

@@ -15,8 +15,10 @@ use super::group::{Batch, Job};
 use super::rows::{self, key, read_all, read_one};
 use super::topics::{SUBSCRIPTION, TOPIC, read_subscription, read_topic};
 use super::{
-    SqliteStore, answered, commands, configuration, intake, listing, lookups, ownership, retention, topics, window,
+    SqliteStore, answered, commands, configuration, configure, intake, listing, lookups, ownership, retention, topics,
+    window,
 };
+use crate::configure::{ConfigChange, StoreConfigure};
 use crate::records::*;
 use crate::{
     Counts, DeadLetterFilter, DeliveryFilter, Page, PageRequest, QueueSummary, Statistics, Store, StoreError, StoreRead,
@@ -174,6 +176,13 @@ impl Store for SqliteStore {
 
     async fn close(&self) -> Result<(), StoreError> {
         self.shut().await
+    }
+}
+
+#[async_trait]
+impl StoreConfigure for SqliteStore {
+    async fn configure(&self, batch: Vec<ConfigChange>) -> Result<(), StoreError> {
+        self.write(move |work| configure::configure(work, &batch)).await
     }
 }
 

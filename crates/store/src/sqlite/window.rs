@@ -65,7 +65,7 @@ pub(super) fn check_lease(connection: &Connection, lease: &QueueLease) -> Result
 pub(super) fn load_sql() -> String {
     format!(
         "SELECT {} FROM delivery AS d CROSS JOIN body AS b ON b.id = d.body_id \
-         WHERE d.connection_id = ?1 AND d.position > ?2 ORDER BY d.position LIMIT ?3",
+         WHERE d.connection_id = ?1 AND d.position > ?2 AND d.by_due = 0 ORDER BY d.position LIMIT ?3",
         with_body()
     )
 }

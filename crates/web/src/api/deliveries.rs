@@ -7,21 +7,18 @@ use axum::extract::State;
 use axum::response::Response;
 use http::HeaderValue;
 use http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
-use postrider_core::Failure;
 use postrider_core::connection::Connection;
-use postrider_core::delivery::{Delivery, Status};
-use postrider_core::id::{ConnectionId, ProjectId};
-use postrider_engine::ConnectionRef;
-use postrider_store::DeliveryFilter;
+use postrider_core::delivery::Delivery;
+use postrider_core::id::ConnectionId;
 
 use super::shapes::{attempt_json, delivery_json};
-use super::{AppState, list_response, ok};
-use crate::problem::{Problem, clipped};
+use super::{AppState, filter, list_response, ok};
+use crate::problem::Problem;
 use crate::read::{Query, Segments};
 
 pub async fn list(State(state): State<AppState>, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;
-    let filter = filter(&state, project, &mut query).await?;
+    let filter = filter::of_query(&state, project, &mut query).await?;
     let page = query.page()?;
     query.finish()?;
     let found = state.read().deliveries(&filter, page).await?;
@@ -29,35 +26,6 @@ pub async fn list(State(state): State<AppState>, segments: Segments, mut query: 
     let name = |delivery: &Delivery| connections.get(&delivery.connection_id).map(|known| known.name.as_str());
     let data = found.items.iter().map(|delivery| delivery_json(delivery, name(delivery))).collect();
     Ok(list_response(data, found.next_cursor))
-}
-
-/// `status` (several: repeated or with commas), `connection` (with `type`), `error`, `created_from`, `created_before`.
-pub(super) async fn filter(state: &AppState, project: ProjectId, query: &mut Query) -> Result<DeliveryFilter, Problem> {
-    let mut statuses = Vec::new();
-    for given in query.take_all("status") {
-        let allowed = || Status::ALL.map(Status::as_str).join(", ");
-        let unknown = || Problem::bad_request("status", format!("`{}` is not a status", clipped(&given)), allowed());
-        statuses.push(Status::parse(&given).ok_or_else(unknown)?);
-    }
-    let failure = match query.take("error") {
-        None => None,
-        Some(given) => Some(Failure::parse(&given).ok_or_else(|| {
-            let allowed = Failure::ALL.map(Failure::as_str).join(", ");
-            Problem::bad_request("error", format!("`{}` is not a failure code", clipped(&given)), allowed)
-        })?),
-    };
-    let connection_id = match query.take("connection") {
-        None => None,
-        Some(name) => Some(state.engine.connection(project, &ConnectionRef { name, kind: query.kind()? }).await?.id),
-    };
-    Ok(DeliveryFilter {
-        project_id: Some(project),
-        connection_id,
-        statuses,
-        failure,
-        created_from: query.time("created_from")?,
-        created_before: query.time("created_before")?,
-    })
 }
 
 /// The connections that these deliveries go to, each read once.

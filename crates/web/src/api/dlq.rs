@@ -5,12 +5,12 @@ use axum::response::Response;
 use http::StatusCode;
 use postrider_core::decide::ByHand;
 use postrider_core::delivery::Status;
-use postrider_core::id::DeliveryId;
+use postrider_core::job::JobAct;
 use serde_json::json;
 
-use super::deliveries::{connections_of, filter};
+use super::deliveries::connections_of;
 use super::shapes::dead_letter_json;
-use super::{AppState, Input, list_response, ok};
+use super::{AppState, Input, filter, jobs, list_response, ok};
 use crate::problem::Problem;
 use crate::read::{Query, Segments};
 
@@ -19,7 +19,7 @@ const IDS_MAX: usize = 1000;
 
 pub async fn list(State(state): State<AppState>, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;
-    let mut filter = filter(&state, project, &mut query).await?;
+    let mut filter = filter::of_query(&state, project, &mut query).await?;
     if !filter.statuses.is_empty() {
         return Err(Problem::bad_request("status", "everything in the DLQ has the status DLQ", "no `status` here"));
     }
@@ -44,6 +44,7 @@ pub async fn one(State(state): State<AppState>, segments: Segments, query: Query
 }
 
 /// `{deliveryIds}` → `{retried, requested}`, in the order given, so that they keep it in the queue (D27). What was refused is told one by one.
+/// `{filter}` → a job (P08).
 pub async fn retry_several(
     State(state): State<AppState>,
     segments: Segments,
@@ -52,16 +53,15 @@ pub async fn retry_several(
 ) -> Result<Response, Problem> {
     query.finish()?;
     let project = state.project(&segments).await?;
-    let given = input.fields.texts("deliveryIds", IDS_MAX);
-    let given = input.fields.required("deliveryIds", given).unwrap_or_default();
-    let mut ids = Vec::new();
-    for (at, text) in given.iter().enumerate() {
-        match text.parse::<DeliveryId>() {
-            Ok(id) => ids.push(id),
-            Err(error) => input.fields.refuse(format!("deliveryIds[{at}]"), error.to_string(), "a delivery's id"),
-        }
+    if let Some(given) = input.fields.take("filter") {
+        let dry_run = input.fields.flag("dry_run").unwrap_or(false);
+        input.fields.finish(&["filter", "dry_run"])?;
+        let filter = filter::of_json(&state, project, &given).await?;
+        return jobs::begin_with_filter(&state, project, JobAct::Retry, filter, dry_run).await;
     }
-    input.fields.finish(&["deliveryIds"])?;
+    let given = jobs::ids(&mut input.fields, IDS_MAX);
+    let ids = input.fields.required("deliveryIds", given).unwrap_or_default();
+    input.fields.finish(&["deliveryIds", "filter"])?;
     let mut retried = 0u64;
     let mut refused = Vec::new();
     for id in &ids {

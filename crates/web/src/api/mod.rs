@@ -2,12 +2,15 @@
 //!
 //! Handlers read a request, ask the engine, and write the answer. They must not know of policies: the engine refuses what may not be.
 
+mod configuration;
 mod connections;
 mod deliveries;
 mod delivery_acts;
 mod dlq;
+mod filter;
 mod health;
 mod idempotency;
+mod jobs;
 mod metrics;
 mod projects;
 mod publish_batch;
@@ -35,7 +38,7 @@ use postrider_core::Timestamp;
 use postrider_core::delivery::Delivery;
 use postrider_core::id::ProjectId;
 use postrider_engine::{Clock, ConnectionRef, Engine};
-use postrider_store::StoreRead;
+use postrider_store::{Jobs, StoreRead};
 use serde_json::{Value, json};
 
 use crate::auth::{AdminKey, require_key};
@@ -67,6 +70,10 @@ impl AppState {
         self.engine.read()
     }
 
+    fn read_jobs(&self) -> &dyn Jobs {
+        self.engine.read_jobs()
+    }
+
     async fn project(&self, segments: &Segments) -> Result<ProjectId, Problem> {
         Ok(self.engine.project(segments.get("project")).await?)
     }
@@ -94,9 +101,16 @@ pub fn router(state: AppState, admin: AdminKey) -> Router {
         .route("/connections/{name}/publish", post(send::publish))
         .route("/connections/{name}/publish/batch", post(publish_batch::publish_batch))
         .route("/connections/{name}/queue", get(queues::queue))
+        .route("/connections/{name}/queue/attempt-now", post(queues::attempt_head_now))
+        .route("/connections/{name}/queue/set-aside", post(jobs::set_queue_aside))
         .route("/connections/{name}/dlq", get(queues::dead_letters))
         .route("/connections/{name}/schedule", get(schedule::of_connection))
         .route("/deliveries", get(deliveries::list))
+        .route("/deliveries/retry", post(jobs::retry))
+        .route("/deliveries/resend", post(jobs::resend))
+        .route("/deliveries/discard", post(jobs::discard))
+        .route("/deliveries/set-aside", post(jobs::set_aside))
+        .route("/deliveries/forward", post(jobs::forward))
         .route("/deliveries/{id}", get(deliveries::one).patch(delivery_acts::edit).delete(delivery_acts::discard))
         .route("/deliveries/{id}/attempts", get(deliveries::attempts))
         .route("/deliveries/{id}/body", get(deliveries::body))
@@ -107,8 +121,16 @@ pub fn router(state: AppState, admin: AdminKey) -> Router {
         .route("/deliveries/{id}/forward", post(delivery_acts::forward))
         .route("/dlq", get(dlq::list))
         .route("/dlq/retry", post(dlq::retry_several))
+        .route("/dlq/resend", post(jobs::resend_dead))
+        .route("/dlq/discard", post(jobs::discard_dead))
+        .route("/dlq/forward", post(jobs::forward_dead))
         .route("/dlq/{id}", get(dlq::one))
         .route("/dlq/{id}/retry", post(delivery_acts::retry))
+        .route("/jobs", get(jobs::list))
+        .route("/jobs/{id}", get(jobs::one))
+        .route("/jobs/{id}/pause", post(jobs::pause))
+        .route("/jobs/{id}/resume", post(jobs::resume))
+        .route("/jobs/{id}/cancel", post(jobs::cancel))
         .route("/topics", get(topics::list).post(topics::create))
         .route("/topics/{topic}", get(topics::one).delete(topics::delete))
         .route("/topics/{topic}/publish", post(topic_messages::publish))
@@ -123,6 +145,8 @@ pub fn router(state: AppState, admin: AdminKey) -> Router {
         .route("/metrics", get(metrics::metrics))
         .route("/api/v1/projects", get(projects::list))
         .route("/api/v1/schedule", get(schedule::of_preset))
+        .route("/api/v1/import", post(configuration::import))
+        .route("/api/v1/export", get(configuration::export))
         .nest("/api/v1/projects/{project}", project)
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)

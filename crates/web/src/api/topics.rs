@@ -6,6 +6,9 @@ use http::StatusCode;
 use postrider_core::Wait;
 use postrider_core::connection::check_name;
 use postrider_core::id::ProjectId;
+use postrider_core::settings::objects::{
+    DESCRIPTION_CHARS_MAX, REDELIVER_S, REDELIVER_S_MAX, RETENTION_S, RETENTION_S_MAX, RETENTION_S_MIN,
+};
 use postrider_core::topic::TopicName;
 use postrider_store::{PullSubscription, Topic};
 use serde_json::{Value, json};
@@ -15,13 +18,7 @@ use crate::problem::Problem;
 use crate::read::{Query, Segments};
 
 /// What a topic may be called, for refusals.
-pub const NAMES: &str = "segments of letters, digits, `_` and `-` with dots between, at most 200 characters";
-
-const DAY_SECONDS: u64 = 24 * 3600;
-const RETENTION_SECONDS_DEFAULT: u64 = 7 * DAY_SECONDS;
-const RETENTION_SECONDS_MAX: u64 = 3650 * DAY_SECONDS;
-const REDELIVER_SECONDS_DEFAULT: u64 = 30;
-const DESCRIPTION_CHARS_MAX: usize = 1000;
+pub use postrider_core::settings::objects::TOPIC_NAMES as NAMES;
 
 /// The topic's name in the path; what is no name names no topic.
 pub fn topic_name(segments: &Segments) -> Result<TopicName, Problem> {
@@ -62,7 +59,9 @@ pub async fn create(
         let allowed = format!("at most {DESCRIPTION_CHARS_MAX} characters");
         fields.refuse("description", "`description` is too long", allowed);
     }
-    let retention = fields.number("retention_seconds", 60..=RETENTION_SECONDS_MAX).unwrap_or(RETENTION_SECONDS_DEFAULT);
+    let retention = fields
+        .number("retention_seconds", RETENTION_S_MIN.into()..=RETENTION_S_MAX.into())
+        .unwrap_or(RETENTION_S.into());
     input.fields.finish(&["name", "description", "retention_seconds"])?;
     let name = name.map_err(|error| Problem::field("name", format!("`name` is no topic's name: {error}"), NAMES))?;
     let topic = state.engine.create_topic(project, name, description, Wait::from_secs(retention)).await?;
@@ -109,7 +108,7 @@ pub async fn subscribe(
         input.fields.refuse("name", error.to_string(), error.allowed);
     }
     let redeliver_after =
-        input.fields.number("redeliver_after_seconds", 1..=DAY_SECONDS).unwrap_or(REDELIVER_SECONDS_DEFAULT);
+        input.fields.number("redeliver_after_seconds", 1..=REDELIVER_S_MAX.into()).unwrap_or(REDELIVER_S.into());
     input.fields.finish(&["name", "redeliver_after_seconds"])?;
     if name.is_empty() {
         return Err(Problem::field("name", "`name` is empty", "1 to 200 characters"));

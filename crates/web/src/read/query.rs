@@ -39,6 +39,15 @@ impl Query {
         Query(pairs.collect())
     }
 
+    /// Of names and values that came in another way.
+    pub fn of_pairs(pairs: Vec<(String, String)>) -> Query {
+        Query(pairs)
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(known, _)| known == name)
+    }
+
     /// One value; a second one of the same name is left and so refused.
     pub fn take(&mut self, name: &str) -> Option<String> {
         let at = self.0.iter().position(|(known, _)| known == name)?;

@@ -2,6 +2,7 @@
 //!
 //! It must not know when attempts begin.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use postrider_core::connection::Connection;
@@ -15,6 +16,14 @@ use super::{Fifo, Next, nothing_came};
 use crate::attempt;
 use crate::runner::STORE_PAUSE;
 use crate::runner::commands::{Change, change};
+
+/// One look at the commands that wait.
+struct Taking {
+    /// When it began, every decision made before was written.
+    all_written: bool,
+    /// What it has decided itself since.
+    decided: BTreeSet<DeliveryId>,
+}
 
 impl Fifo {
     /// What a former owner had claimed while the queue was unordered may have been sent, wherever it stands (D04). `true`: there was such.
@@ -100,15 +109,17 @@ impl Fifo {
         };
         self.commands = false;
         self.handled.retain(|id| commands.iter().any(|command| command.id == *id));
+        // Many at once, as jobs ask for them, need one wait for what is being written, not one each.
+        let mut taking = Taking { all_written: self.unsettled == 0, decided: BTreeSet::new() };
         for command in commands {
-            if !self.handled.contains(&command.id) && self.take_command(&command).await {
+            if !self.handled.contains(&command.id) && self.take_command(&command, &mut taking).await {
                 self.handled.insert(command.id);
             }
         }
     }
 
     /// `false`: not now.
-    async fn take_command(&mut self, command: &Command) -> bool {
+    async fn take_command(&mut self, command: &Command, taking: &mut Taking) -> bool {
         let id = command.delivery_id;
         let is_head = self.window.head().is_some_and(|head| head.id() == id);
         if is_head && self.flight.is_some() {
@@ -120,12 +131,15 @@ impl Fifo {
         if let Some(entry) = self.window.find_mut(id) {
             match change(&shared, command, &entry.delivery, &connection.spec.policy) {
                 Change::Refuse(answer) => shared.settler.answer(self.post.lease, command.id, answer),
-                Change::Write { progress, edited_body } => self.write_command(command.id, id, *progress, edited_body),
+                Change::Write { progress, edited_body } => {
+                    taking.decided.insert(id);
+                    self.write_command(command.id, id, *progress, edited_body);
+                }
             }
             return true;
         }
         // It may be one of those decided and not yet written: what the store says now would be old.
-        if self.unsettled > 0 {
+        if !taking.all_written || taking.decided.contains(&id) {
             self.commands = true;
             self.barrier = true;
             return false;
@@ -140,6 +154,7 @@ impl Fifo {
         match change {
             Change::Refuse(answer) => shared.settler.answer(self.post.lease, command.id, answer),
             Change::Write { progress, edited_body } => {
+                taking.decided.insert(id);
                 self.hand_over(id, *progress, None, edited_body, Some(command.id), None);
                 self.barrier = true;
             }

@@ -1,0 +1,121 @@
+//! What is configured now, as a plan is made against it, and as it will be with each change of the plan.
+//!
+//! It must not know what a file says.
+
+use std::collections::BTreeMap;
+
+use postrider_core::connection::{Connection, ConnectionKind};
+use postrider_core::id::{ProjectId, TopicId};
+use postrider_store::{
+    ConfigChange, PAGE_ROWS_MAX, PageRequest, Project, PullSubscription, StoreError, StoreRead, Topic,
+};
+
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    projects: BTreeMap<String, Project>,
+    connections: BTreeMap<(ProjectId, ConnectionKind, String), Connection>,
+    topics: BTreeMap<(ProjectId, String), Topic>,
+    subscriptions: BTreeMap<(TopicId, String), PullSubscription>,
+}
+
+impl State {
+    /// Reads all of it. What changes meanwhile is noticed when the plan is applied.
+    pub async fn load(store: &dyn StoreRead) -> Result<State, StoreError> {
+        let mut state = State::default();
+        for connection in store.all_connections().await? {
+            state.put_connection(connection);
+        }
+        for project in store.projects().await? {
+            let mut cursor = None;
+            loop {
+                let page = store.topics(project.id, PageRequest { limit: PAGE_ROWS_MAX, cursor }).await?;
+                for topic in page.items {
+                    for subscription in store.subscriptions(&topic).await? {
+                        state.put_subscription(subscription);
+                    }
+                    state.put_topic(topic);
+                }
+                cursor = page.next_cursor;
+                if cursor.is_none() {
+                    break;
+                }
+            }
+            state.projects.insert(project.name.clone(), project);
+        }
+        Ok(state)
+    }
+
+    /// The same with this change made.
+    pub fn make(&mut self, change: &ConfigChange) {
+        match change {
+            ConfigChange::CreateProject(project) => {
+                self.projects.insert(project.name.clone(), project.clone());
+            }
+            ConfigChange::CreateConnection(connection) | ConfigChange::ReplaceConnection { connection, .. } => {
+                self.put_connection((**connection).clone());
+            }
+            ConfigChange::CreateTopic(topic) | ConfigChange::ReplaceTopic { now: topic, .. } => {
+                self.put_topic(topic.clone());
+            }
+            ConfigChange::CreateSubscription(subscription)
+            | ConfigChange::ReplaceSubscription { now: subscription, .. } => {
+                self.put_subscription(subscription.clone());
+            }
+        }
+    }
+
+    fn put_connection(&mut self, connection: Connection) {
+        let key = (connection.project_id, connection.kind(), connection.name.clone());
+        self.connections.insert(key, connection);
+    }
+
+    fn put_topic(&mut self, topic: Topic) {
+        self.topics.insert((topic.project_id, topic.name.as_str().to_owned()), topic);
+    }
+
+    fn put_subscription(&mut self, subscription: PullSubscription) {
+        self.subscriptions.insert((subscription.topic_id, subscription.name.clone()), subscription);
+    }
+
+    pub fn project(&self, name: &str) -> Option<&Project> {
+        self.projects.get(name)
+    }
+
+    /// By name.
+    pub fn projects(&self) -> impl Iterator<Item = &Project> {
+        self.projects.values()
+    }
+
+    pub fn connection(&self, project: ProjectId, kind: ConnectionKind, name: &str) -> Option<&Connection> {
+        self.connections.get(&(project, kind, name.to_owned()))
+    }
+
+    /// By name.
+    pub fn connections_of(&self, project: ProjectId, kind: ConnectionKind) -> impl Iterator<Item = &Connection> {
+        let from = (project, kind, String::new());
+        self.connections
+            .range(from..)
+            .map(|(_, found)| found)
+            .take_while(move |found| found.project_id == project && found.kind() == kind)
+    }
+
+    pub fn topic(&self, project: ProjectId, name: &str) -> Option<&Topic> {
+        self.topics.get(&(project, name.to_owned()))
+    }
+
+    /// By name.
+    pub fn topics_of(&self, project: ProjectId) -> impl Iterator<Item = &Topic> {
+        let from = (project, String::new());
+        self.topics.range(from..).map(|(_, found)| found).take_while(move |found| found.project_id == project)
+    }
+
+    pub fn subscription(&self, topic: TopicId, name: &str) -> Option<&PullSubscription> {
+        self.subscriptions.get(&(topic, name.to_owned()))
+    }
+
+    /// By name.
+    pub fn subscriptions_of(&self, topic: TopicId) -> impl Iterator<Item = &PullSubscription> {
+        let from = (topic, String::new());
+        self.subscriptions.range(from..).map(|(_, found)| found).take_while(move |found| found.topic_id == topic)
+    }
+}

@@ -1,0 +1,196 @@
+//! The keys of projects, topics and pull subscriptions. This module must not know where they are kept.
+
+use serde_json::{Map, Value};
+
+use super::keys::{KeyDoc, Shape, key};
+use super::reader::Reader;
+use super::{SettingError, Wait};
+use crate::connection::check_name;
+use crate::topic::TopicName;
+
+/// A topic keeps its messages for so long where nothing else is said, in seconds: 7 days.
+pub const RETENTION_S: u32 = 7 * 86_400;
+pub const RETENTION_S_MIN: u32 = 60;
+/// Ten years.
+pub const RETENTION_S_MAX: u32 = 3650 * 86_400;
+pub const DESCRIPTION_CHARS_MAX: usize = 1000;
+/// An unacknowledged message is given out again after so long where nothing else is said, in seconds.
+pub const REDELIVER_S: u32 = 30;
+pub const REDELIVER_S_MAX: u32 = 86_400;
+/// Topics of one subscription in a file, at most.
+const TOPICS_MAX: usize = 1000;
+
+/// What a topic may be called, for refusals.
+pub const TOPIC_NAMES: &str = "segments of letters, digits, `_` and `-` with dots between, at most 200 characters";
+
+/// The keys of `projects` beside `name`.
+pub const PROJECT_KEYS: &[KeyDoc] = &[];
+
+/// The keys of `pubsub_topic` beside `name`.
+pub const TOPIC_KEYS: &[KeyDoc] = &[
+    key("description", "", "a text of at most 1000 characters", "For people."),
+    key(
+        "retention_seconds",
+        "604800",
+        "a whole number of seconds from 60 to 315360000 (ten years)",
+        "How long messages are kept; what a subscription has not acknowledged is kept longer.",
+    )
+    .of(Shape::Whole { min: RETENTION_S_MIN, max: RETENTION_S_MAX }),
+];
+
+/// The keys of `pubsub_subscription` beside `name`.
+pub const SUBSCRIPTION_KEYS: &[KeyDoc] = &[
+    key("topic_list", "none", "the names of 1 to 1000 topics", "Whose messages it is given.").of(Shape::Texts),
+    key(
+        "delivery_type",
+        "pull",
+        "pull: this version has no subscriptions that push",
+        "Whether the subscriber asks for messages.",
+    )
+    .of(Shape::OneOf(&["pull"])),
+    key(
+        "redeliver_after_seconds",
+        "30",
+        "a whole number of seconds from 1 to 86400",
+        "After how long an unacknowledged message is given out again.",
+    )
+    .of(Shape::Whole { min: 1, max: REDELIVER_S_MAX }),
+];
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProjectSpec {
+    pub name: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopicSpec {
+    pub name: TopicName,
+    pub description: String,
+    pub retention: Wait,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SubscriptionSpec {
+    pub name: String,
+    pub topics: Vec<TopicName>,
+    pub redeliver_after: Wait,
+}
+
+impl ProjectSpec {
+    /// # Errors
+    /// All that is refused, each with its field.
+    pub fn parse(name: &str, written: &Map<String, Value>) -> Result<Self, Vec<SettingError>> {
+        let mut reader = Reader::new(written, PROJECT_KEYS.iter());
+        if let Err(error) = check_name(name) {
+            reader.refuse_as(error);
+        }
+        reader.refuse_unknown_keys(|_| false);
+        reader.finish(Some(ProjectSpec { name: name.to_owned() }))
+    }
+}
+
+impl TopicSpec {
+    /// # Errors
+    /// All that is refused, each with its field.
+    pub fn parse(name: &str, written: &Map<String, Value>) -> Result<Self, Vec<SettingError>> {
+        let mut reader = Reader::new(written, TOPIC_KEYS.iter());
+        let name = topic_name(&mut reader, "name", name);
+        let description = reader.text("description").unwrap_or_default();
+        if description.chars().count() > DESCRIPTION_CHARS_MAX {
+            let allowed = reader.allowed("description");
+            reader.refuse("description", description, allowed);
+        }
+        let retention_s = reader.whole("retention_seconds", RETENTION_S_MIN..=RETENTION_S_MAX).unwrap_or(RETENTION_S);
+        reader.refuse_unknown_keys(|_| false);
+        let description = description.to_owned();
+        reader.finish(name.map(|name| TopicSpec { name, description, retention: Wait::from_secs(retention_s.into()) }))
+    }
+}
+
+impl SubscriptionSpec {
+    /// # Errors
+    /// All that is refused, each with its field.
+    pub fn parse(name: &str, written: &Map<String, Value>) -> Result<Self, Vec<SettingError>> {
+        let mut reader = Reader::new(written, SUBSCRIPTION_KEYS.iter());
+        if let Err(error) = check_name(name) {
+            reader.refuse_as(error);
+        }
+        let topics = topics(&mut reader);
+        reader.choice("delivery_type", |text| (text == "pull").then_some(()));
+        let redeliver_s = reader.whole("redeliver_after_seconds", 1..=REDELIVER_S_MAX).unwrap_or(REDELIVER_S);
+        reader.refuse_unknown_keys(|_| false);
+        let (name, redeliver_after) = (name.to_owned(), Wait::from_secs(redeliver_s.into()));
+        reader.finish(Some(SubscriptionSpec { name, topics, redeliver_after }))
+    }
+}
+
+fn topics(reader: &mut Reader<'_>) -> Vec<TopicName> {
+    const KEY: &str = "topic_list";
+    let names: Option<Vec<&str>> = match reader.value(KEY) {
+        None => {
+            let allowed = reader.allowed(KEY);
+            reader.refuse(KEY, "missing", allowed);
+            return Vec::new();
+        }
+        Some(Value::String(name)) => Some(vec![name]),
+        Some(Value::Array(names)) => names.iter().map(Value::as_str).collect(),
+        Some(_) => None,
+    };
+    let Some(names) = names.filter(|names| (1..=TOPICS_MAX).contains(&names.len())) else {
+        if let Some(value) = reader.value(KEY) {
+            reader.refuse_value(KEY, value);
+        }
+        return Vec::new();
+    };
+    let mut topics: Vec<TopicName> = Vec::new();
+    for name in names {
+        let Some(topic) = topic_name(reader, KEY, name) else { continue };
+        if topics.contains(&topic) {
+            reader.refuse(KEY, name, "each topic once");
+        } else {
+            topics.push(topic);
+        }
+    }
+    topics
+}
+
+fn topic_name(reader: &mut Reader<'_>, key: &'static str, text: &str) -> Option<TopicName> {
+    TopicName::new(text).map_err(|error| reader.refuse(key, text, format!("{TOPIC_NAMES}: {error}"))).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn fields<T: std::fmt::Debug>(read: Result<T, Vec<SettingError>>) -> Vec<String> {
+        read.unwrap_err().iter().map(|error| error.field.to_string()).collect()
+    }
+
+    fn map(value: Value) -> Map<String, Value> {
+        value.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn p02_topics_and_subscriptions_are_read_with_their_defaults() {
+        let topic = TopicSpec::parse("lab.failed", &Map::new()).unwrap();
+        assert_eq!((topic.description.as_str(), topic.retention), ("", Wait::from_secs(604_800)));
+        let read = SubscriptionSpec::parse("audit", &map(json!({"topic_list": ["a", "b.c"]}))).unwrap();
+        assert_eq!((read.topics.len(), read.redeliver_after), (2, Wait::from_secs(30)));
+        assert_eq!(SubscriptionSpec::parse("audit", &map(json!({"topic_list": "a"}))).unwrap().topics.len(), 1);
+        assert_eq!(ProjectSpec::parse("billing", &Map::new()).unwrap().name, "billing");
+    }
+
+    #[test]
+    fn z03_what_is_out_of_range_is_refused_by_name_all_at_once() {
+        let topic = map(json!({"description": "x".repeat(1001), "retention_seconds": 59, "retention": 1}));
+        assert_eq!(fields(TopicSpec::parse("a..b", &topic)), ["name", "description", "retention_seconds", "retention"]);
+        let read = |keys: Value| fields(SubscriptionSpec::parse("a/b", &map(keys)));
+        let all = json!({"topic_list": ["a", "a", "b c"], "delivery_type": "push", "redeliver_after_seconds": 0});
+        assert_eq!(read(all), ["name", "topic_list", "topic_list", "delivery_type", "redeliver_after_seconds"]);
+        assert_eq!(read(json!({})), ["name", "topic_list"]);
+        assert_eq!(read(json!({"topic_list": []})), ["name", "topic_list"]);
+        assert_eq!(read(json!({"topic_list": [1]})), ["name", "topic_list"]);
+        assert_eq!(fields(ProjectSpec::parse("", &map(json!({"owner": 1})))), ["name", "owner"]);
+    }
+}

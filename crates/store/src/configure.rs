@@ -1,0 +1,40 @@
+//! Many changes to the configuration at once: all of them or none (law 2), for imports.
+//!
+//! It must not know where the changes come from, nor what a setting means.
+
+use async_trait::async_trait;
+use postrider_core::connection::Connection;
+
+use crate::StoreError;
+use crate::records::{Project, PullSubscription, Topic};
+
+/// One change of a batch. What is replaced is compared with what is stored, so that nobody undoes another's change unseen.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ConfigChange {
+    CreateProject(Project),
+    CreateConnection(Box<Connection>),
+    /// If `version` is still the stored one.
+    ReplaceConnection {
+        connection: Box<Connection>,
+        version: u32,
+    },
+    CreateTopic(Topic),
+    /// Its description and retention, if `was` is still what is stored.
+    ReplaceTopic {
+        was: Topic,
+        now: Topic,
+    },
+    CreateSubscription(PullSubscription),
+    /// After how long it is given messages again, if `was` is still what is stored.
+    ReplaceSubscription {
+        was: PullSubscription,
+        now: PullSubscription,
+    },
+}
+
+#[async_trait]
+pub trait StoreConfigure: Send + Sync {
+    /// Applies the changes in their order, in one transaction: a later one may stand on an earlier one. `Conflict` when a name is taken or
+    /// what is to be replaced has changed, `NotFound` when it is gone; then nothing of the batch was written.
+    async fn configure(&self, batch: Vec<ConfigChange>) -> Result<(), StoreError>;
+}
