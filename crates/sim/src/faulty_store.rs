@@ -34,6 +34,7 @@ pub struct FaultyStore {
     oracle: Arc<Oracle>,
     clock: Arc<SimClock>,
     state: Mutex<State>,
+    intake_turns: tokio::sync::Mutex<()>,
     /// Told when the store has crashed; the driver then drops the runtime.
     pub crashed: Arc<Notify>,
 }
@@ -90,6 +91,7 @@ impl FaultyStore {
             oracle,
             clock,
             state: Mutex::new(state),
+            intake_turns: tokio::sync::Mutex::new(()),
             crashed: Arc::new(Notify::new()),
         }
     }
@@ -375,6 +377,8 @@ impl KeyedCalls for FaultyStore {
 #[async_trait]
 impl Store for FaultyStore {
     async fn enqueue(&self, batch: Vec<NewDelivery>) -> Result<Vec<Enqueued>, StoreError> {
+        // The contract: calls under way are carried out in their order, however long each takes.
+        let _turn = self.intake_turns.lock().await;
         with_any_fate!(self, TakesIn, self.enqueue_shown(batch))
     }
     async fn record_calls(&self, batch: Vec<CallRecord>) -> Result<(), StoreError> {
