@@ -166,6 +166,15 @@ impl FaultyStore {
         Ok(enqueued)
     }
 
+    async fn submit_command_shown(&self, command: Command, now: Timestamp) -> Result<bool, StoreError> {
+        let queue_id = command.queue_id;
+        let is_submitted = self.inner.inner.submit_command(command, now).await?;
+        if !is_submitted {
+            self.oracle.saw_no_taker(queue_id);
+        }
+        Ok(is_submitted)
+    }
+
     async fn settle_shown(&self, batch: Vec<Settlement>) -> Result<Vec<Settled>, StoreError> {
         let settled = self.inner.settle(batch.clone(), |lease| self.oracle.newest_lease(lease)).await;
         self.oracle.saw_settled(&batch, settled.as_deref().ok());
@@ -433,7 +442,7 @@ impl Store for FaultyStore {
         with_any_fate!(self, Writes, self.settle_shown(batch))
     }
     async fn submit_command(&self, command: Command, now: Timestamp) -> Result<bool, StoreError> {
-        with_any_fate!(self, Writes, self.inner.inner.submit_command(command, now))
+        with_any_fate!(self, Writes, self.submit_command_shown(command, now))
     }
     async fn commands(&self, lease: QueueLease) -> Result<Vec<Command>, StoreError> {
         with_any_fate!(self, Writes, self.inner.inner.commands(lease))
