@@ -30,6 +30,7 @@ cargo xtask COMMAND
   tidy             only the rules of the house: sizes, arrows between crates, names, words
   peers            installs the peer lab and prints where it is
   bench [ARGS…]    measures the release binary: [ROW…] [--runs N] [--json FILE] [--quick] [--docs]
+  soak [ARGS…]     an hour under faults, memory, files and disk watched: [--minutes 60] [--rate 1000] [--json FILE]
 
 check, test and fuzz install what they need.";
 
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Some(("tidy", [])) => tidy::run(),
         Some(("peers", [])) => peers::run(),
         Some(("bench", rest)) => bench::run(rest),
+        Some(("soak", rest)) => bench::soak(rest),
         Some(("help" | "--help" | "-h", _)) => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;

@@ -138,6 +138,9 @@ async fn caller(mut peer: Peer, plan: Plan, meter: Arc<Meter>, stop_at: Instant)
     Ok(())
 }
 
+/// Callers of an open loop, who take turns.
+pub const TURNS: u64 = 64;
+
 /// A fixed rate, kept by many callers taking turns, so that a slow answer delays no later message.
 #[derive(Clone)]
 pub struct Rate {
@@ -148,11 +151,21 @@ pub struct Rate {
     pub messages: u64,
 }
 
+/// Waits until message `number` is due, and returns when it counts as sent: a message that is late counts from the time at which it ought
+/// to have gone.
+pub async fn due(began_at: Instant, number: u64, per_second: u64) -> Instant {
+    let due_at = began_at + Duration::from_nanos(number * 1_000_000_000 / per_second);
+    if Instant::now() > due_at {
+        return due_at;
+    }
+    tokio::time::sleep_until(due_at.into()).await;
+    Instant::now()
+}
+
 /// Sends at the rate and returns when each message was sent, by its number.
 ///
 /// A message whose caller was still busy counts from the time at which it ought to have gone, so that a stall shows in full.
 pub async fn open_loop(lane: &Lane, rate: Rate) -> Result<Vec<Option<Instant>>, Failure> {
-    const TURNS: u64 = 64;
     lane.on(async move {
         let began_at = Instant::now() + Duration::from_millis(100);
         let mut callers = JoinSet::new();
@@ -162,13 +175,7 @@ pub async fn open_loop(lane: &Lane, rate: Rate) -> Result<Vec<Option<Instant>>, 
                 let mut peer = Peer::connect(rate.address).await?;
                 let mut sent = Vec::new();
                 for number in (turn..rate.messages).step_by(TURNS as usize) {
-                    let due_at = began_at + Duration::from_nanos(number * 1_000_000_000 / rate.per_second);
-                    let sent_at = if Instant::now() > due_at {
-                        due_at
-                    } else {
-                        tokio::time::sleep_until(due_at.into()).await;
-                        Instant::now()
-                    };
+                    let sent_at = due(began_at, number, rate.per_second).await;
                     let status = peer.post(&rate.path, "application/json", (rate.request)(number)).await?;
                     if !status.is_success() {
                         return Err(Failure::new(format!("{} answered {status}", rate.path)));

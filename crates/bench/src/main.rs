@@ -1,6 +1,7 @@
 //! The benchmark: drives the release binary over its public interface and measures the parts of the ceiling beside it, in one run.
 //!
-//! This file only goes through runs and rows and gathers what they show. Everything happens on the loopback interface.
+//! This file only goes through runs and rows and gathers what they show; the soak is a program of its own beside them. Everything happens
+//! on the loopback interface.
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods, reason = "measures real processes in real time, which no simulation runs")]
 
@@ -22,6 +23,7 @@ mod receiver;
 mod report;
 mod rows;
 mod server;
+mod soak;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -36,8 +38,9 @@ use report::{Report, document, table};
 use rows::Row;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
-    match run(&args) {
+    let is_soak = std::env::args().nth(1).is_some_and(|word| word == soak::WORD);
+    let done = if is_soak { soak::run(&soak::Args::parse_from(std::env::args().skip(1))) } else { run(&Args::parse()) };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("\nerror: {failure}");
@@ -73,14 +76,7 @@ fn measure(args: &Args) -> Result<Report, Failure> {
     runtime.block_on(async {
         let mut bench = Bench::new(args.quick, binary, scratch).await?;
         let mut gathered = Gathered::default();
-        // An interrupt ends the wait here; dropping what is under way kills the server.
-        let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
-        tokio::select! {
-            biased;
-            _ = tokio::signal::ctrl_c() => return Err(Failure::new("interrupted")),
-            _ = terminated.recv() => return Err(Failure::new("terminated")),
-            done = all(args, &mut bench, &mut gathered) => done?,
-        }
+        unless_stopped(all(args, &mut bench, &mut gathered)).await?;
         Ok(gathered.report(args.quick, bench.cores))
     })
 }
@@ -110,6 +106,17 @@ async fn all(args: &Args, bench: &mut Bench, gathered: &mut Gathered) -> Result<
         }
     }
     Ok(())
+}
+
+/// Runs `work` unless a signal comes first; dropping what is under way kills the server.
+async fn unless_stopped<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    tokio::select! {
+        biased;
+        _ = tokio::signal::ctrl_c() => Err(Failure::new("interrupted")),
+        _ = terminated.recv() => Err(Failure::new("terminated")),
+        done = work => done,
+    }
 }
 
 /// A file in the folder of this program.

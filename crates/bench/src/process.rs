@@ -29,10 +29,28 @@ pub fn cpu_of_threads(pid: u32) -> Result<Duration, Failure> {
 
 /// Resident memory in KiB.
 pub fn resident_kib(pid: u32) -> Result<u64, Failure> {
+    status(pid, "VmRSS")
+}
+
+/// The part of it that is no file's, in KiB.
+pub fn resident_anonymous_kib(pid: u32) -> Result<u64, Failure> {
+    status(pid, "RssAnon")
+}
+
+pub fn threads(pid: u32) -> Result<u64, Failure> {
+    status(pid, "Threads")
+}
+
+/// Files, sockets and the like that a process has open.
+pub fn open_files(pid: u32) -> Result<u64, Failure> {
+    Ok(std::fs::read_dir(format!("/proc/{pid}/fd"))?.count() as u64)
+}
+
+fn status(pid: u32, name: &str) -> Result<u64, Failure> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    field(&text, "VmRSS:")
+    field(&text, &format!("{name}:"))
         .and_then(|value| value.split_whitespace().next()?.parse().ok())
-        .ok_or_else(|| Failure::new(format!("/proc/{pid}/status has no VmRSS")))
+        .ok_or_else(|| Failure::new(format!("/proc/{pid}/status has no {name}")))
 }
 
 /// Lets this process and its children open as many files as they may.
@@ -86,6 +104,8 @@ mod tests {
         assert!(cpu_of_threads(pid).unwrap() > Duration::ZERO);
         assert!(cpu(pid).is_ok());
         assert!(resident_kib(pid).unwrap() > 100);
+        assert!(resident_anonymous_kib(pid).unwrap() > 10);
+        assert!(threads(pid).unwrap() > 0 && open_files(pid).unwrap() > 2);
         assert!(Machine::read().cores > 0);
     }
 }

@@ -33,7 +33,7 @@ pub struct Book {
 }
 
 impl Book {
-    fn new(messages: usize) -> Book {
+    pub fn new(messages: usize) -> Book {
         Book {
             opened_at: Instant::now(),
             stamps: std::iter::repeat_with(|| AtomicU64::new(0)).take(messages).collect(),
@@ -44,8 +44,8 @@ impl Book {
         }
     }
 
-    // Only the receiver's one thread writes, so plain loads and stores are enough.
-    fn note(&self, sequence: usize) {
+    /// Notes a receipt. Only one lane may write, so that plain loads and stores are enough.
+    pub fn note(&self, sequence: usize) {
         let Some(stamp) = self.stamps.get(sequence) else { return };
         let now = u64::try_from(self.opened_at.elapsed().as_nanos()).unwrap_or(u64::MAX).max(1);
         if stamp.load(Ordering::Relaxed) != 0 {
@@ -171,7 +171,7 @@ async fn answer(request: Request<Incoming>, shared: &Shared) -> Result<Response<
 }
 
 /// Reads the body to its end; the number stands in its first frame.
-async fn sequence_of(mut body: Incoming) -> Option<usize> {
+pub async fn sequence_of(mut body: Incoming) -> Option<usize> {
     let mut found = None;
     while let Some(frame) = body.frame().await {
         let data = frame.ok()?.into_data().ok()?;

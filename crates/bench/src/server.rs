@@ -38,12 +38,18 @@ pub struct StoreWork {
 
 impl Server {
     pub async fn start(binary: &Path, data: &Path) -> Result<Server, Failure> {
+        Server::start_with(binary, data, &[]).await
+    }
+
+    /// With more in its environment.
+    pub async fn start_with(binary: &Path, data: &Path, more: &[(&str, String)]) -> Result<Server, Failure> {
         let started_at = Instant::now();
         let mut child = Command::new(binary)
             .args(["serve", "--listen", "127.0.0.1:0", "--data"])
             .arg(data)
             .env("POSTRIDER_ADMIN_KEY", KEY)
             .env("POSTRIDER_LOG", "error")
+            .envs(more.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
@@ -99,7 +105,7 @@ impl Server {
         Ok((status, serde_json::from_slice(&answer).unwrap_or_else(|_| text(&answer))))
     }
 
-    async fn expect(&self, method: Method, path: &str, body: Bytes) -> Result<Value, Failure> {
+    pub async fn expect(&self, method: Method, path: &str, body: Bytes) -> Result<Value, Failure> {
         let (status, answer) = self.call(method.clone(), path, body).await?;
         if status.is_success() { Ok(answer) } else { Err(Failure::new(format!("{method} {path}: {status} {answer}"))) }
     }
@@ -150,6 +156,22 @@ impl Server {
         Ok(statements
             .zip(read("postrider_store_commits_total"))
             .map(|(statements, commits)| StoreWork { statements, commits }))
+    }
+
+    /// A counter or gauge of `/metrics`, its labels summed up; 0 where there is none.
+    pub async fn metrics(&self) -> Result<impl Fn(&str) -> f64, Failure> {
+        let answer = self.expect(Method::GET, "/metrics", Bytes::new()).await?;
+        let metrics = answer.as_str().unwrap_or_default().to_owned();
+        Ok(move |name: &str| metric(&metrics, name).unwrap_or(0.0))
+    }
+
+    /// Whether the process has ended, and how.
+    pub fn ended(&mut self) -> Option<String> {
+        match self.child.try_wait() {
+            Ok(None) => None,
+            Ok(Some(status)) => Some(status.to_string()),
+            Err(error) => Some(error.to_string()),
+        }
     }
 
     /// Whether the server takes batches of lines.

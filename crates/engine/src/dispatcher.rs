@@ -188,7 +188,8 @@ async fn keep(
         match AssertUnwindSafe(run(post, &mut inbox)).catch_unwind().await {
             Ok(Exit::Stopped | Exit::Deleted) => break,
             Ok(Exit::OrderChanged) => {
-                taken = Some(TakenQueue { taken_over: false, ..mine });
+                // The runner that ends may have heard of commands that it did not come to.
+                taken = Some(TakenQueue { taken_over: false, has_commands: true, ..mine });
                 continue;
             }
             Ok(Exit::Lost) => {}

@@ -178,7 +178,7 @@ fn claim_as_stored(shared: &Shared, queue: &QueueHandle, new: &mut NewDelivery) 
 }
 
 fn hand_over(shared: &Shared, copy: Copy, result: &Enqueued) {
-    let Enqueued::Stored { position, ahead, claimed } = *result else {
+    let Enqueued::Stored { position, ahead, claimed, held_under } = *result else {
         return nothing_came(&copy);
     };
     shared.tally.accepted();
@@ -192,7 +192,8 @@ fn hand_over(shared: &Shared, copy: Copy, result: &Enqueued) {
     }
     let id = loaded.delivery.id;
     let loaded = Box::new(loaded);
-    let told = queue.tell(if claimed { ToRunner::Claimed(loaded) } else { ToRunner::Fresh { loaded, ahead } });
+    let told =
+        queue.tell(if claimed { ToRunner::Claimed(loaded) } else { ToRunner::Fresh { loaded, ahead, held_under } });
     if !told && let Some(caller) = shared.notifier.caller_of(id) {
         caller.tell_queued();
     }

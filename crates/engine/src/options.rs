@@ -25,7 +25,7 @@ pub struct EngineOptions {
     pub body_bytes_max: u64,
     /// Other workers share the store and may die: queues without an owner are looked for every few seconds.
     pub other_workers: bool,
-    /// How long the log keeps what has ended (V07).
+    /// `POSTRIDER_LOG_RETENTION_SECONDS`: how long the log keeps what has ended (V07).
     pub log_retention: Wait,
     /// `audit_retention`: how long the audit log keeps its entries.
     pub audit_retention: Wait,

@@ -34,6 +34,7 @@ pub struct FaultyStore {
     oracle: Arc<Oracle>,
     clock: Arc<SimClock>,
     state: Mutex<State>,
+    intake_turns: tokio::sync::Mutex<()>,
     /// Told when the store has crashed; the driver then drops the runtime.
     pub crashed: Arc<Notify>,
 }
@@ -90,6 +91,7 @@ impl FaultyStore {
             oracle,
             clock,
             state: Mutex::new(state),
+            intake_turns: tokio::sync::Mutex::new(()),
             crashed: Arc::new(Notify::new()),
         }
     }
@@ -162,6 +164,15 @@ impl FaultyStore {
         let enqueued = self.inner.enqueue(batch).await?;
         self.oracle.saw_enqueued(&ids, &enqueued);
         Ok(enqueued)
+    }
+
+    async fn submit_command_shown(&self, command: Command, now: Timestamp) -> Result<bool, StoreError> {
+        let queue_id = command.queue_id;
+        let is_submitted = self.inner.inner.submit_command(command, now).await?;
+        if !is_submitted {
+            self.oracle.saw_no_taker(queue_id);
+        }
+        Ok(is_submitted)
     }
 
     async fn settle_shown(&self, batch: Vec<Settlement>) -> Result<Vec<Settled>, StoreError> {
@@ -378,6 +389,8 @@ impl KeyedCalls for FaultyStore {
 #[async_trait]
 impl Store for FaultyStore {
     async fn enqueue(&self, batch: Vec<NewDelivery>) -> Result<Vec<Enqueued>, StoreError> {
+        // The contract: calls under way are carried out in their order, however long each takes.
+        let _turn = self.intake_turns.lock().await;
         with_any_fate!(self, TakesIn, self.enqueue_shown(batch))
     }
     async fn record_calls(&self, batch: Vec<CallRecord>) -> Result<(), StoreError> {
@@ -432,7 +445,7 @@ impl Store for FaultyStore {
         with_any_fate!(self, Writes, self.settle_shown(batch))
     }
     async fn submit_command(&self, command: Command, now: Timestamp) -> Result<bool, StoreError> {
-        with_any_fate!(self, Writes, self.inner.inner.submit_command(command, now))
+        with_any_fate!(self, Writes, self.submit_command_shown(command, now))
     }
     async fn commands(&self, lease: QueueLease) -> Result<Vec<Command>, StoreError> {
         with_any_fate!(self, Writes, self.inner.inner.commands(lease))

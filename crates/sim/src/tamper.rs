@@ -56,8 +56,12 @@ impl Tampered {
     pub async fn enqueue(&self, mut batch: Vec<NewDelivery>) -> Result<Vec<Enqueued>, StoreError> {
         match self.defect {
             Some(Defect::LosesAnEnqueue) if self.enqueued.fetch_add(1, Ordering::Relaxed) % 5 == 4 => {
-                let lost =
-                    batch.iter().map(|_| Enqueued::Stored { position: Position(1 << 40), ahead: 1, claimed: false });
+                let lost = batch.iter().map(|_| Enqueued::Stored {
+                    position: Position(1 << 40),
+                    ahead: 1,
+                    claimed: false,
+                    held_under: None,
+                });
                 Ok(lost.collect())
             }
             Some(Defect::ForgetsKeys) => {

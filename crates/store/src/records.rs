@@ -56,7 +56,8 @@ pub struct Idempotency {
 pub enum Enqueued {
     /// `ahead`: how many were waiting in the queue at that moment, those stored earlier in the same batch included (Z11).
     /// `claimed`: it was taken under `claimed_under`; `false` when none was named or that lease had ended: then it waits unspent.
-    Stored { position: Position, ahead: u64, claimed: bool },
+    /// `held_under`: the token under which a worker had the queue at that moment; from then on only this worker changes it (D06).
+    Stored { position: Position, ahead: u64, claimed: bool, held_under: Option<FencingToken> },
     /// The same idempotency key and the same request came before: that delivery's id.
     Repeated(DeliveryId),
     /// The same idempotency key with another request.

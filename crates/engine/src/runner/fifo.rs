@@ -124,8 +124,10 @@ async fn landing(flight: &mut Option<BoxFuture<'static, Ended>>) -> Ended {
 impl Fifo {
     fn hear(&mut self, message: ToRunner) {
         match message {
-            ToRunner::Fresh { loaded, ahead } => {
-                self.window.fresh(*loaded, ahead, &self.post.shared.notifier);
+            ToRunner::Fresh { loaded, ahead, held_under } => {
+                // Stored under another lease or none, it may have been changed by somebody else since.
+                let is_as_stored = held_under == Some(self.post.lease.token);
+                self.window.fresh(*loaded, ahead, is_as_stored, &self.post.shared.notifier);
                 if self.is_held() || self.leaving.is_some() {
                     self.dismiss_waiting();
                 }

@@ -16,7 +16,7 @@ use postrider_core::delivery::{Delivery, Progress, Status};
 use postrider_core::id::{DeliveryId, QueueId};
 use postrider_core::message::RequestHead;
 use postrider_core::{Timestamp, Wait};
-use postrider_store::{Loaded, QueueLease, Settled, TakenQueue};
+use postrider_store::{FencingToken, Loaded, QueueLease, Settled, TakenQueue};
 use postrider_wire::Outgoing;
 use tokio::sync::mpsc;
 
@@ -27,8 +27,8 @@ pub(crate) type Inbox = mpsc::UnboundedSender<ToRunner>;
 
 /// What a runner is told. Messages of one sender arrive in the order in which they were sent.
 pub(crate) enum ToRunner {
-    /// Just stored by this process; `ahead` were waiting in the queue at that moment.
-    Fresh { loaded: Box<Loaded>, ahead: u64 },
+    /// Just stored by this process; `ahead` were waiting in the queue at that moment, which a worker held under this token.
+    Fresh { loaded: Box<Loaded>, ahead: u64, held_under: Option<FencingToken> },
     /// Just stored, and claimed for this runner in the same transaction: a slot is kept for it.
     Claimed(Box<Loaded>),
     /// A decision of the given life was written, or not.

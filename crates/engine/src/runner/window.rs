@@ -2,7 +2,7 @@
 //!
 //! It must not know how deliveries are attempted or settled.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -37,6 +37,10 @@ pub(crate) struct Window {
     beyond: bool,
     /// Calls behind `last` whose callers wait to see what is ahead of them.
     unplaced: VecDeque<(Position, DeliveryId)>,
+    /// The highest position that intake has told of.
+    told: Option<Position>,
+    /// Behind it, and changed by a command before intake told of them: what intake will bring is old.
+    changed_unseen: BTreeSet<DeliveryId>,
 }
 
 impl Entry {
@@ -54,7 +58,16 @@ impl Entry {
 impl Window {
     /// Of a queue just taken: nobody knows yet what is in it.
     pub fn unknown(limit: WindowLimit) -> Self {
-        Window { entries: VecDeque::new(), bytes: 0, limit, last: None, beyond: true, unplaced: VecDeque::new() }
+        Window {
+            entries: VecDeque::new(),
+            bytes: 0,
+            limit,
+            last: None,
+            beyond: true,
+            unplaced: VecDeque::new(),
+            told: None,
+            changed_unseen: BTreeSet::new(),
+        }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -123,9 +136,20 @@ impl Window {
         }
     }
 
-    /// Takes in what this process has just stored, if it is the very next one and there is room. If not, it is read back later.
-    pub fn fresh(&mut self, loaded: Loaded, ahead: u64, notifier: &Notifier) {
+    /// A command has changed this one, which is in the store and not in the window.
+    pub fn changed_unseen(&mut self, id: DeliveryId, position: Position) {
+        // Intake tells of a queue's positions in their order, so of what lies before the highest one it will not tell again.
+        if self.told.is_none_or(|told| told < position) {
+            self.changed_unseen.insert(id);
+        }
+    }
+
+    /// Takes in what this process has just stored, if it is the very next one, still as it was stored, and there is room. If not, it is
+    /// read back later.
+    pub fn fresh(&mut self, loaded: Loaded, ahead: u64, is_as_stored: bool, notifier: &Notifier) {
         let Some(position) = loaded.delivery.position else { return };
+        self.told = self.told.max(Some(position));
+        let is_as_stored = !self.changed_unseen.remove(&loaded.delivery.id) && is_as_stored;
         if self.last.is_some_and(|last| position <= last) {
             return;
         }
@@ -133,7 +157,7 @@ impl Window {
         let is_first = self.entries.is_empty() && !self.beyond && ahead == 0;
         let is_call = loaded.delivery.origin == Origin::Call && self.only_calls();
         let times = if is_call { ROOM_FOR_CALLS } else { 1 };
-        if (follows || is_first) && self.has_room(loaded.delivery.body_bytes, times) {
+        if is_as_stored && (follows || is_first) && self.has_room(loaded.delivery.body_bytes, times) {
             self.push(loaded, notifier);
             return;
         }
@@ -195,5 +219,76 @@ impl Window {
         self.entries.is_empty()
             || (self.entries.len() < (self.limit.deliveries_max.saturating_mul(times)) as usize
                 && self.bytes + body_bytes <= self.limit.bytes_max.saturating_mul(u64::from(times)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use postrider_core::Timestamp;
+    use postrider_core::delivery::Progress;
+    use postrider_core::id::{BodyId, Cid, ConnectionId, ProjectId};
+
+    use super::*;
+
+    fn stored(position: i64) -> Loaded {
+        let now = Timestamp::from_millis(0);
+        let delivery = Delivery {
+            id: DeliveryId::from_u128(u128::from(position.unsigned_abs())),
+            project_id: ProjectId::from_u128(1),
+            connection_id: ConnectionId::from_u128(1),
+            cid: Cid::new(now, 7),
+            origin: Origin::Publish,
+            created_at: now,
+            head: RequestHead::default(),
+            body_id: BodyId::from_u128(1),
+            body_bytes: 1,
+            original_body_id: None,
+            event: None,
+            ladder: None,
+            position: Some(Position(position)),
+            version: 0,
+            progress: Progress::accepted(now),
+        };
+        Loaded { delivery, body: Bytes::from_static(b"x") }
+    }
+
+    /// Of an empty queue whose end is known.
+    fn known() -> (Window, Notifier) {
+        let notifier = Notifier::default();
+        let mut window = Window::unknown(WindowLimit { deliveries_max: 10, bytes_max: 1000 });
+        window.loaded(Vec::new(), &notifier);
+        (window, notifier)
+    }
+
+    // proves: D06 (a discard or an edit that is applied before intake tells of the request is not undone by it)
+    #[test]
+    fn d06_what_a_command_changed_first_is_read_back_from_the_store() {
+        let (mut window, notifier) = known();
+        window.changed_unseen(DeliveryId::from_u128(1), Position(1));
+        window.fresh(stored(1), 0, true, &notifier);
+        assert!(window.is_empty() && window.may_go_on());
+        // The next one is no head before the store was asked.
+        window.fresh(stored(2), 0, true, &notifier);
+        assert!(window.is_empty() && window.may_go_on());
+        window.loaded(vec![stored(2)], &notifier);
+        window.fresh(stored(3), 1, true, &notifier);
+        assert_eq!(
+            window.iter().filter_map(|entry| entry.delivery.position).collect::<Vec<_>>(),
+            [Position(2), Position(3)]
+        );
+        // Of what was told already nothing is kept.
+        window.changed_unseen(DeliveryId::from_u128(3), Position(3));
+        assert!(window.changed_unseen.is_empty());
+    }
+
+    // proves: D06 (what was stored while nobody or another held the queue may have been changed since)
+    #[test]
+    fn d06_what_was_stored_under_another_lease_is_read_back_from_the_store() {
+        let (mut window, notifier) = known();
+        window.fresh(stored(1), 0, false, &notifier);
+        assert!(window.is_empty() && window.may_go_on());
+        let (mut window, notifier) = known();
+        window.fresh(stored(1), 0, true, &notifier);
+        assert_eq!(window.head().map(Entry::id), Some(DeliveryId::from_u128(1)));
     }
 }

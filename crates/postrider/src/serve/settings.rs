@@ -34,6 +34,9 @@ struct Number {
 }
 
 const LEASE: Number = Number { name: "POSTRIDER_LEASE_SECONDS", default: 15, min: 3, max: 3600, unit: "seconds" };
+/// How long the log keeps what has ended (V07: 30 days).
+const LOG_RETENTION: Number =
+    Number { name: "POSTRIDER_LOG_RETENTION_SECONDS", default: 2_592_000, min: 60, max: 315_360_000, unit: "seconds" };
 /// Longer than the longest attempt (R05: 60 s, D05).
 const CLAIM_TIMEOUT: Number =
     Number { name: "WEBHOOK_CLAIM_TIMEOUT_SECONDS", default: 300, min: 61, max: 86_400, unit: "seconds" };
@@ -73,6 +76,7 @@ impl Settings {
         };
         let lease_s = number(&LEASE);
         let audit_days = number(&AUDIT_DAYS);
+        let log_retention_s = number(&LOG_RETENTION);
         let unused = [(&CLAIM_TIMEOUT, number(&CLAIM_TIMEOUT)), (&RETRY_AFTER_MAX, number(&RETRY_AFTER_MAX))];
         let caps = [(&DELIVERY_CAP, Ladder::webhook()), (&FORWARD_CAP, Ladder::forward())];
         let caps = caps.map(|(cap, ladder)| (cap, number(cap), ladder));
@@ -103,6 +107,7 @@ impl Settings {
             engine: EngineOptions {
                 lease: Wait::from_secs(lease_s),
                 audit_retention: Wait::from_secs(audit_days * 24 * 3600),
+                log_retention: Wait::from_secs(log_retention_s),
                 ..EngineOptions::default()
             },
             opened,
@@ -210,6 +215,20 @@ mod tests {
         assert!(error.contains(
             "`DELIVERY_ESCALATION_HARD_CAP_HOURS` is `many`: allowed is a whole number of hours from 1 to 8760"
         ));
+    }
+
+    #[test]
+    fn v07_the_log_keeps_30_days_or_what_is_set_and_no_less_than_a_minute() {
+        let name = "POSTRIDER_LOG_RETENTION_SECONDS";
+        let kept = |pairs: &[(&str, &str)]| read(pairs).unwrap().engine.log_retention;
+        assert_eq!(kept(&[]), Wait::from_secs(30 * 24 * 3600));
+        assert_eq!(kept(&[]), EngineOptions::default().log_retention);
+        assert_eq!(kept(&[(name, "60")]), Wait::from_secs(60));
+        assert_eq!(kept(&[(name, "315360000")]), Wait::from_secs(315_360_000));
+        for bad in ["59", "0", "-1", "315360001", "30d", "1e6"] {
+            let wanted = format!("`{name}` is `{bad}`: allowed is a whole number of seconds from 60 to 315360000");
+            assert_eq!(read(&[(name, bad)]).unwrap_err(), wanted);
+        }
     }
 
     #[test]

@@ -96,6 +96,13 @@ impl Oracle {
         }
     }
 
+    /// A command found no living owner. After a jump of the clock the owner may live on for all that, and send what it has (law 6).
+    pub(crate) fn saw_no_taker(&self, queue_id: QueueId) {
+        if self.plan.clock_jumps {
+            self.state().stolen.insert(queue_id);
+        }
+    }
+
     pub(crate) fn saw_received(&self, connection: ConnectionId, id: DeliveryId) {
         let mut state = self.state();
         if state.received.insert(id) {

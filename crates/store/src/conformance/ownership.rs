@@ -186,3 +186,17 @@ pub async fn d05_who_takes_a_queue_learns_what_a_former_owner_left(store: &dyn S
     let left: Vec<_> = taken.iter().map(|one| (one.lease.queue_id, one.has_claims, one.has_commands)).collect();
     assert_eq!(left, [(connection.id, true, true), (other.id, false, false)]);
 }
+
+pub async fn d06_what_is_stored_tells_who_held_its_queue(store: &dyn Store) {
+    let world = World::new(store).await;
+    let connection = world.connection("billing", true).await;
+    let held_under = async |now| match store.enqueue(vec![world.fresh(&connection, now)]).await.unwrap()[0] {
+        Enqueued::Stored { held_under, .. } => held_under,
+        ref other => panic!("{other:?}"),
+    };
+    assert_eq!(held_under(1).await, None);
+    let lease = world.owner(&connection, 2).await;
+    assert_eq!(held_under(3).await, Some(lease.token));
+    store.release_queue(lease).await.unwrap();
+    assert_eq!(held_under(4).await, None);
+}

@@ -35,6 +35,7 @@ impl Data {
         });
         let Some(queue) = self.queues.get_mut(&new.connection_id) else { return Enqueued::NoConnection };
         let position = queue.take_position();
+        let held_under = queue.owner.map(|_| FencingToken(queue.token));
         if let Some(asked) = &new.idempotency {
             self.keep_key(asked, new.id);
         }
@@ -45,7 +46,7 @@ impl Data {
             delivery.progress = unclaimed(delivery.progress);
         }
         self.enter(Row { delivery, claimed_under: claim.map(|lease| lease.token), recorded: 0 });
-        Enqueued::Stored { position, ahead, claimed: claim.is_some() }
+        Enqueued::Stored { position, ahead, claimed: claim.is_some(), held_under }
     }
 
     pub(super) fn record_calls(&mut self, batch: Vec<CallRecord>) -> Result<(), StoreError> {

@@ -93,7 +93,12 @@ fn admit<'a>(work: &Work, new: &'a NewDelivery, admitted: &mut Vec<Admitted<'a>>
             && new.progress.status == Status::Processing
     });
     admitted.push(Admitted { new, position, by_due, token: claim.map(|lease| lease.token.0) });
-    Ok(Enqueued::Stored { position: Position(position), ahead: queue.waiting, claimed: claim.is_some() })
+    Ok(Enqueued::Stored {
+        position: Position(position),
+        ahead: queue.waiting,
+        claimed: claim.is_some(),
+        held_under: queue.owner.map(|_| crate::FencingToken(queue.token)),
+    })
 }
 
 /// What a key that has not ended says of this request.

@@ -148,6 +148,7 @@ impl Fifo {
             self.commands = true;
             return false;
         };
+        let position = found.as_ref().and_then(|delivery| delivery.position);
         let change = found.map_or(Change::Refuse(CommandAnswer::NotWaiting), |delivery| {
             change(&shared, command, &delivery, &connection.spec.policy)
         });
@@ -155,6 +156,9 @@ impl Fifo {
             Change::Refuse(answer) => shared.settler.answer(self.post.lease, command.id, answer),
             Change::Write { progress, edited_body } => {
                 taking.decided.insert(id);
+                if let Some(position) = position {
+                    self.window.changed_unseen(id, position);
+                }
                 self.hand_over(id, *progress, None, edited_body, Some(command.id), None);
                 self.barrier = true;
             }
