@@ -10,11 +10,12 @@ use postrider_core::access::ScopeSet;
 use postrider_core::connection::check_name;
 use postrider_core::delivery::Delivery;
 use postrider_core::id::{KeyId, ProjectId};
+use postrider_core::settings::objects::ProjectSpec;
 use postrider_core::{Secret, SettingError, Timestamp, Wait};
 use postrider_store::{
     ApiKey, AuditEntry, AuditFilter, Change, FormerKey, Page, PageRequest, Project, ProjectSettings,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::actor::Actor;
 use crate::audit::Describe as _;
@@ -49,7 +50,7 @@ impl Engine {
     /// # Errors
     /// A name that is taken or no name.
     pub async fn create_project(&self, name: String, settings: ProjectSettings) -> Result<Project, Refusal> {
-        check_project_name(&name)?;
+        ProjectSpec::parse(&name, &Map::new()).map_err(Refusal::Invalid)?;
         let shared = &self.shared;
         let now = shared.now();
         let project = Project { id: ProjectId::new(now, shared.dice.bits()), name, settings, created_at: now };
@@ -195,16 +196,6 @@ impl Engine {
         entry.object = Some(object.to_owned());
         Ok(self.shared.store.note(vec![entry]).await?)
     }
-}
-
-/// A name that looked like an id could stand for another project.
-fn check_project_name(name: &str) -> Result<(), Refusal> {
-    check_name(name).map_err(|error| Refusal::Invalid(vec![error]))?;
-    if name.starts_with(ProjectId::PREFIX) {
-        let allowed = format!("a name that does not begin with `{}`", ProjectId::PREFIX);
-        return Err(Refusal::Invalid(vec![SettingError::new("name", name, allowed)]));
-    }
-    Ok(())
 }
 
 /// 256 random bits behind the prefix.

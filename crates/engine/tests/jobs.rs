@@ -66,7 +66,7 @@ async fn z23_all_dead_letters_are_retried_once_and_in_their_order() {
     assert_eq!(stage.remote.count(), 40);
     // Each fails again and is dead-lettered once more while the job goes on.
     let job = begun(&stage, JobAct::Retry, of(&connection)).await;
-    assert_eq!((job.state, job.who.as_str()), (JobState::Running, "admin"));
+    assert_eq!((job.state, job.who.as_str()), (JobState::Running, "system"));
     let job = ended(&stage, &job).await;
     assert_eq!((job.state, job.done, job.matched), (JobState::Done, 40, Some(40)));
     assert!(job.skipped.is_empty() && job.ended_at.is_some(), "{job:?}");

@@ -32,6 +32,10 @@ impl Furnished {
             (topics.to_owned(), json!({"name": "c", "description": SESAME})),
             (format!("{topics}/c/subscriptions"), json!({"name": "c"})),
             (format!("{topics}/c/publish"), json!({"body": SESAME})),
+            (
+                "/api/v1/projects/default/security".to_owned(),
+                json!({"name": "c", "type": "basic_auth", "username": SESAME, "password": SESAME}),
+            ),
         ] {
             assert_eq!(api.call("POST", &path, &body.to_string()).await.0, 201, "{path}");
         }
@@ -56,6 +60,7 @@ impl Furnished {
             .replace("{project}", project)
             .replace("{id}", &self.delivery)
             .replace("{name}", "c")
+            .replace("{*rest}", "x/y")
             .replace("{topic}", "c")
             .replace("{key}", "key%20for%20admin")
     }
@@ -80,10 +85,17 @@ impl Furnished {
         let delivery = self.api.get(&format!("{DELIVERIES}/{}", self.delivery)).await;
         assert_eq!(delivery["status"], "SUCCESS");
         assert_eq!(self.api.get(&format!("{CONNECTIONS}/c")).await["version"], 1);
+        assert_eq!(self.api.get("/api/v1/projects/default/security/c").await["version"], 1);
+        assert_eq!(self.api.get("/api/v1/projects/default/jobs").await["data"], json!([]));
         assert_eq!(self.api.get(DELIVERIES).await["data"].as_array().unwrap().len(), 1);
         let messages = self.api.get("/api/v1/projects/default/topics/c/messages").await;
         assert_eq!(messages["data"].as_array().unwrap().len(), 1);
     }
+}
+
+/// What is asked there, the remote system is asked.
+fn is_raw(route: &str) -> bool {
+    route.contains("/{name}/raw")
 }
 
 fn every_set() -> impl Iterator<Item = ScopeSet> {
@@ -191,7 +203,7 @@ async fn p07_too_small_a_scope_is_403_on_every_route() {
                         assert!(head.contains("insufficient_scope"), "{head}");
                         assert!(body.contains(&needs.scopes().to_string()), "{body}");
                         refused += 1;
-                    } else if method == Method::GET {
+                    } else if method == Method::GET && !is_raw(route) {
                         let (status, _, body) = furnished.asks(method, &path, Some(key)).await;
                         assert!(![401, 403].contains(&status), "{scopes}: {path}: {status} {body}");
                     }
@@ -291,12 +303,17 @@ fn p07_the_table_asks_for_what_the_scopes_mean() {
             }
             if route.contains("/keys") || route.ends_with("/audit") {
                 assert!(!covered(Scope::Operate, needs) && !covered(Scope::Send, needs), "{told}");
+            } else if is_raw(route) {
+                assert_eq!(needs, Needs::InProject(ScopeSet::of(&[Scope::Send])), "{told}");
             } else if route.starts_with(PROJECT) && method == Method::GET {
                 assert_eq!(needs, Needs::InProject(ScopeSet::of(&[Scope::Read])), "{told}");
             } else if route.starts_with(PROJECT) {
                 assert!(!covered(Scope::Read, needs), "{told}");
             }
-            let acts_on_deliveries = route.contains("/deliveries") || route.contains("/dlq");
+            if route.contains("/security") && method != Method::GET {
+                assert_eq!(needs, Needs::InProject(ScopeSet::of(&[Scope::Admin])), "{told}");
+            }
+            let acts_on_deliveries = ["/deliveries", "/dlq", "/jobs", "/queue"].iter().any(|part| route.contains(part));
             if acts_on_deliveries && method != Method::GET {
                 assert_eq!(needs, Needs::InProject(ScopeSet::of(&[Scope::Operate])), "{told}");
             }
@@ -304,5 +321,79 @@ fn p07_the_table_asks_for_what_the_scopes_mean() {
             assert!(!configures || !covered(Scope::Operate, needs), "{told}");
         }
     }
-    assert_eq!(for_any_key, ["/api/v1/projects", "/api/v1/schedule"]);
+    assert_eq!(for_any_key, ["/api/v1/export", "/api/v1/import", "/api/v1/projects", "/api/v1/schedule"]);
+    for route in ["/api/v1/export", "/api/v1/import"] {
+        assert!(rules[route].iter().all(|(_, needs)| needs == Needs::AnyKey(ScopeSet::of(&[Scope::Admin]))), "{route}");
+    }
+    // Every part of the API that there is has its routes here.
+    for part in ["/jobs/{id}/cancel", "/security/{name}", "/raw/{*rest}", "/deliveries/forward", "/queue/set-aside"] {
+        assert!(rules.keys().any(|route| route.ends_with(part)), "{part}");
+    }
+}
+
+#[tokio::test]
+async fn d14_on_the_raw_path_only_our_own_header_opens_and_none_of_our_keys_goes_on() {
+    let furnished = Furnished::start().await;
+    let key = furnished.key(Some("default"), ScopeSet::of(&[Scope::Send])).await;
+    let other = furnished.key(Some("other"), ScopeSet::of(&[Scope::Read])).await;
+    let asks = async |headers: &str| {
+        let request = format!("GET {CONNECTIONS}/c/raw/x HTTP/1.1\r\nHost: x\r\n{headers}Content-Length: 0\r\n\r\n");
+        furnished.api.raw(request.as_bytes()).await
+    };
+    let ours = format!("X-API-Key: {key}\r\n");
+    assert_eq!(asks(&format!("Authorization: Bearer {key}\r\n")).await.0, 401);
+    assert_eq!(asks(&format!("{ours}Authorization: Bearer theirs\r\n")).await.0, 200);
+    for leaked in [&key, &other, &furnished.api.key] {
+        let (status, _, body) = asks(&format!("{ours}Authorization: Bearer {leaked}\r\n")).await;
+        assert_eq!(status, 422, "{body}");
+        assert!(!body.contains(leaked.as_str()), "{body}");
+    }
+    furnished.api.stop().await;
+}
+
+#[tokio::test]
+async fn p07_a_projects_key_imports_and_exports_that_project_and_no_other() {
+    let furnished = Furnished::start().await;
+    let other = furnished.key(Some("other"), ScopeSet::of(&[Scope::Admin])).await;
+    let id = furnished.api.get("/api/v1/projects/default").await["id"].as_str().unwrap().to_owned();
+    let import = async |query: &str, yaml: &str| {
+        let request = format!(
+            "POST /api/v1/import{query} HTTP/1.1\r\nHost: x\r\nX-API-Key: {other}\r\nContent-Type: text/yaml\r\nContent-Length: {}\r\n\r\n{yaml}",
+            yaml.len()
+        );
+        furnished.api.raw(request.as_bytes()).await
+    };
+    let topic = "pubsub_topic:\n  - {name: made";
+    for (query, yaml, wanted) in [
+        ("", format!("{topic}}}\n"), 200),
+        ("?project=other", format!("{topic}, project: other}}\n"), 200),
+        ("?project=default", format!("{topic}}}\n"), 404),
+        (&format!("?project={id}"), format!("{topic}}}\n"), 404),
+        ("?project=nobodys", format!("{topic}}}\n"), 404),
+        ("", format!("{topic}, project: default}}\n"), 422),
+        ("", format!("{topic}, project: nobodys}}\n"), 422),
+        ("", "projects:\n  - {name: other}\n".to_owned(), 200),
+        // One that is there and one that is not are refused alike, and a dry run tells no more.
+        ("", "projects:\n  - {name: default}\n".to_owned(), 403),
+        ("", "projects:\n  - {name: nobodys}\n".to_owned(), 403),
+        ("?dry_run=true", "projects:\n  - {name: default}\n".to_owned(), 403),
+        ("", format!("projects:\n  - {{name: default}}\n{topic}, project: default}}\n"), 403),
+    ] {
+        let (status, _, body) = import(query, &yaml).await;
+        assert_eq!(status, wanted, "{query} {yaml}: {body}");
+        assert!(!body.contains(SESAME), "{query} {yaml}: {body}");
+    }
+    assert_eq!(furnished.api.call("GET", "/api/v1/projects/default/topics/made", "").await.0, 404);
+    assert_eq!(furnished.api.get("/api/v1/projects/other/topics/made").await["name"], "made");
+    let export =
+        async |query: &str| furnished.asks(&Method::GET, &format!("/api/v1/export{query}"), Some(&other)).await;
+    for query in ["", "?project=other"] {
+        let (status, _, text) = export(query).await;
+        assert!(status == 200 && text.contains("made") && !text.contains(SESAME) && !text.contains("host:"), "{text}");
+    }
+    for query in ["?project=default", "?project=nobodys", &format!("?project={id}")] {
+        assert_eq!(export(query).await.0, 404, "{query}");
+    }
+    furnished.is_untouched().await;
+    furnished.api.stop().await;
 }

@@ -124,3 +124,54 @@ async fn d44_what_is_done_to_a_delivery_and_each_view_of_a_body_is_in_the_audit_
     assert!(!entries.contains("edited") && !entries.contains("patient"), "bodies stay out of the log: {entries}");
     api.stop().await;
 }
+
+#[tokio::test]
+async fn p07_security_jobs_and_imports_are_in_the_audit_log_and_no_secret_is() {
+    let api = Api::start().await;
+    let security = "/api/v1/projects/default/security";
+    let made = r#"{"name": "s", "type": "basic_auth", "username": "ada", "password": "hunter2"}"#;
+    assert_eq!(api.call("POST", security, made).await.0, 201);
+    assert_eq!(api.call("POST", security, made).await.0, 409);
+    assert_eq!(api.call("PATCH", &format!("{security}/s"), r#"{"password": "hunter3"}"#).await.0, 200);
+    let changed = newest(&api).await;
+    assert_eq!((&changed["before"]["password"], &changed["after"]["password"]), (&Value::Null, &json!("***")));
+    assert_eq!(api.call("DELETE", &format!("{security}/s"), "").await.0, 204);
+
+    api.connection("c", r#", "use_queue": true"#).await;
+    let path = format!("{DELIVERIES}/discard");
+    let (status, job) = api.call("POST", &path, r#"{"filter": {"connection": "c", "status": "DLQ"}}"#).await;
+    assert_eq!(status, 202, "{job}");
+    let entry = newest(&api).await;
+    assert_eq!((&entry["object"], &entry["actor"]["id"]), (&job["id"], &json!("bootstrap")));
+    assert!(entry["after"]["filter"].to_string().contains("DLQ"), "{entry}");
+    let dry = r#"{"filter": {}, "dry_run": true}"#;
+    assert_eq!(api.call("POST", &path, dry).await.0, 200);
+    assert_eq!(newest(&api).await["id"], entry["id"], "a dry run does nothing");
+
+    let import = async |yaml: &str, query: &str| {
+        let yaml = format!(
+            "outgoing_rest:\n  - {{name: c, host: 'http://remote.test', url_path: /ok, use_queue: true{yaml}}}\n"
+        );
+        let text = "Content-Type: text/yaml\r\n";
+        api.with("POST", &format!("/api/v1/import{query}"), text, yaml.as_bytes()).await.0
+    };
+    assert_eq!(import(", timeout: 7", "?dry_run=true").await, 200);
+    assert_eq!(import(", timeout: 7", "").await, 200);
+    assert_eq!(import(", timeout: -1", "").await, 422);
+    let replaced = newest(&api).await;
+    assert_eq!((&replaced["before"]["timeout"], &replaced["after"]["timeout"]), (&Value::Null, &json!(7)));
+    assert_eq!(
+        actions(&api).await,
+        [
+            "security.create",
+            "security.replace",
+            "security.delete",
+            "connection.create",
+            "job.create",
+            "configuration.import",
+            "connection.replace",
+        ]
+    );
+    assert!(!api.get(AUDIT).await.to_string().contains("hunter"));
+    api.stop().await;
+}

@@ -55,7 +55,7 @@ async fn p08_dead_letters_are_retried_by_filter_as_a_job() {
     let done = ended(&api, &job).await;
     assert_eq!((&done["state"], &done["done"], &done["matched"]), (&json!("DONE"), &json!(3), &json!(3)), "{done}");
     assert_eq!(done["filter"], json!({"connection": "a", "status": ["DLQ"], "error": "status", "attempts_min": 1}));
-    assert_eq!((&done["who"], &done["skipped"]), (&json!("admin"), &json!({})));
+    assert_eq!((&done["who"], &done["skipped"]), (&json!("bootstrap admin key"), &json!({})));
     for id in &ids {
         api.until(id, "DLQ").await;
     }

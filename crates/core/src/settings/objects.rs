@@ -6,6 +6,7 @@ use super::keys::{KeyDoc, Shape, key};
 use super::reader::Reader;
 use super::{SettingError, Wait};
 use crate::connection::check_name;
+use crate::id::ProjectId;
 use crate::topic::TopicName;
 
 /// A topic keeps its messages for so long where nothing else is said, in seconds: 7 days.
@@ -83,6 +84,11 @@ impl ProjectSpec {
         let mut reader = Reader::new(written, PROJECT_KEYS.iter());
         if let Err(error) = check_name(name) {
             reader.refuse_as(error);
+        }
+        // A name that looked like an id could stand for another project.
+        if name.starts_with(ProjectId::PREFIX) {
+            let allowed = format!("a name that does not begin with `{}`", ProjectId::PREFIX);
+            reader.refuse_as(SettingError::new("name", name, allowed));
         }
         reader.refuse_unknown_keys(|_| false);
         reader.finish(Some(ProjectSpec { name: name.to_owned() }))

@@ -1,8 +1,10 @@
 //! Cases of the audit log: an entry is there exactly when its change is. They must not depend on who may do what.
 
 use bytes::Bytes;
+use postrider_core::connection::Connection;
 use postrider_core::delivery::{Progress, Status};
-use postrider_core::id::{AuditId, ConnectionId, ProjectId};
+use postrider_core::id::{AuditId, ConnectionId, JobId, ProjectId};
+use postrider_core::job::{JobAct, JobState};
 use serde_json::json;
 
 use super::TestStore;
@@ -52,6 +54,56 @@ pub async fn p07_a_change_and_its_entry_are_written_together(test: &mut dyn Test
     assert_eq!(all(&*store).await, [changed, made]);
     assert_eq!(store.all_connections().await.unwrap(), [connection]);
     assert_eq!(store.project("renamed").await.unwrap(), Some(project));
+}
+
+pub async fn p07_a_batch_and_its_entries_are_written_together(test: &mut dyn TestStore) {
+    let store = test.store();
+    let world = World::new(&*store).await;
+    let known = world.connection("billing", true).await;
+    let fresh = world.connection_value("fresh", true);
+    let batch = |version| {
+        vec![
+            ConfigChange::CreateConnection(Box::new(fresh.clone())),
+            ConfigChange::ReplaceConnection {
+                connection: Box::new(Connection { version: 2, ..known.clone() }),
+                version,
+            },
+        ]
+    };
+    let refused = vec![entry(&world, "configuration.import", 1), entry(&world, "connection.create", 2)];
+    assert!(matches!(store.configure_by_hand(batch(7), refused).await, Err(StoreError::Conflict(_))));
+    assert_eq!(all(&*store).await, []);
+    let entries = vec![entry(&world, "configuration.import", 3), entry(&world, "connection.create", 4)];
+    store.configure_by_hand(batch(1), entries.clone()).await.unwrap();
+    test.reopen().await;
+    let store = test.store();
+    assert_eq!(all(&*store).await, [entries[1].clone(), entries[0].clone()]);
+    assert_eq!(store.all_connections().await.unwrap().len(), 2);
+}
+
+pub async fn p07_a_job_and_its_entry_are_written_together(store: &dyn Store) {
+    let world = World::new(store).await;
+    let id = JobId::new(at(1), world.id());
+    let new = NewJob {
+        id,
+        project_id: world.project_id,
+        act: JobAct::Discard,
+        scope: JobScope::Ids { requested: 0 },
+        ids: Vec::new(),
+        who: "Ada's".to_owned(),
+        created_at: at(1),
+    };
+    let make = |active_max| Change::CreateJob { job: Box::new(new.clone()), active_max };
+    assert!(store.change(make(0), entry(&world, "job.create", 1)).await.is_err());
+    assert_eq!((all(store).await, store.job(id).await.unwrap()), (Vec::new(), None));
+    let made = entry(&world, "job.create", 2);
+    store.change(make(1), made.clone()).await.unwrap();
+    let pause = |version| Change::SetJobState { id, version, state: JobState::Paused, now: at(3) };
+    assert!(matches!(store.change(pause(9), entry(&world, "job.pause", 3)).await, Err(StoreError::Conflict(_))));
+    let paused = entry(&world, "job.pause", 4);
+    store.change(pause(1), paused.clone()).await.unwrap();
+    assert_eq!(all(store).await, [paused, made]);
+    assert_eq!(store.job(id).await.unwrap().unwrap().state, JobState::Paused);
 }
 
 pub async fn p07_a_settlement_by_hand_leaves_its_entry_only_when_it_applies(store: &dyn Store) {

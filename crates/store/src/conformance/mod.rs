@@ -118,6 +118,7 @@ macro_rules! conformance_suite {
                 d18_one_refused_change_undoes_the_whole_batch,
             }
             security {
+                p07_a_definition_changes_together_with_its_entry,
                 d16_names_of_definitions_are_unique_in_their_project,
                 a_connection_names_a_definition_of_its_own_project,
                 a_definition_in_use_stays_and_names_its_users,
@@ -131,6 +132,7 @@ macro_rules! conformance_suite {
                 p07_the_last_use_only_moves_forward,
             }
             audit {
+                p07_a_job_and_its_entry_are_written_together,
                 p07_a_settlement_by_hand_leaves_its_entry_only_when_it_applies,
                 p07_a_command_leaves_its_entry_when_its_owner_applies_it,
                 p07_the_audit_log_is_listed_newest_first_by_page_and_filter,
@@ -206,6 +208,7 @@ macro_rules! conformance_suite {
             }
             audit {
                 p07_a_change_and_its_entry_are_written_together,
+                p07_a_batch_and_its_entries_are_written_together,
             }
             topics {
                 z22_every_existing_subscription_gets_each_message,

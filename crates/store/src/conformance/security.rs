@@ -32,6 +32,24 @@ fn secured(world: &World<'_>, name: &str, by: &str) -> Connection {
     connection
 }
 
+pub async fn p07_a_definition_changes_together_with_its_entry(store: &dyn Store) {
+    let world = World::new(store).await;
+    let first = definition(&world, 1, "lab.sec");
+    let make = |definition: &SecurityDefinition| Change::CreateSecurity(Box::new(definition.clone()));
+    let entry = |millis| super::audit::entry(&world, "security", millis);
+    store.change(make(&first), entry(1)).await.unwrap();
+    assert!(store.change(make(&definition(&world, 2, "lab.sec")), entry(2)).await.is_err());
+    let again = SecurityDefinition { sealed: "v1.key.again".to_owned(), version: 2, ..first.clone() };
+    let replace = |version| Change::ReplaceSecurity { definition: Box::new(again.clone()), version };
+    assert!(store.change(replace(7), entry(3)).await.is_err());
+    store.change(replace(1), entry(4)).await.unwrap();
+    assert_eq!(store.all_security().await.unwrap(), [again]);
+    store.create_connection(&secured(&world, "uses it", "lab.sec")).await.unwrap();
+    assert!(store.change(Change::DeleteSecurity(first.id), entry(5)).await.is_err(), "it is in use");
+    let entries = store.audit_entries(&AuditFilter::default(), FIRST_PAGE).await.unwrap().items;
+    assert_eq!(entries.iter().map(|entry| entry.at).collect::<Vec<_>>(), [at(4), at(1)]);
+}
+
 pub async fn definitions_survive_a_kill(test: &mut dyn TestStore) {
     let store = test.store();
     let world = World::new(&*store).await;

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use postrider_core::id::{ConnectionId, ProjectId};
 use postrider_core::message::HeaderList;
 use postrider_core::{Answer, Reply, Timestamp, Wait};
-use postrider_engine::{Engine, EngineOptions, SystemClock, SystemDice};
+use postrider_engine::{Engine, EngineOptions, Keyring, MasterKey, SystemClock, SystemDice};
 use postrider_store::{MemoryStore, Project, ProjectSettings, Store, StoreRead};
 use postrider_web::{AdminKey, ApiOptions, AppState, BodyBounds, ServerLimits, ensure_admin_key, router};
 use postrider_wire::{Outgoing, Sender};
@@ -51,7 +51,9 @@ impl Api {
     pub async fn start() -> Api {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
         let (clock, dice) = (SystemClock::shared(), SystemDice::seeded(7));
-        let options = EngineOptions { body_bytes_max: 1000, ..EngineOptions::default() };
+        let secrets = MasterKey::from_bytes([7; 32]).written();
+        let keyring = Keyring::parse("test", &secrets).unwrap();
+        let options = EngineOptions { body_bytes_max: 1000, keyring, ..EngineOptions::default() };
         let engine =
             Engine::start(store.clone(), Arc::new(Remote), clock.clone(), dice.clone(), options).await.unwrap();
         for (number, name) in [(1, "default"), (2, "other")] {
