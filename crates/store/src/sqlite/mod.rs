@@ -109,10 +109,10 @@ impl SqliteStore {
         let signal = Arc::new(signal);
         let work = prepared(connection, options.limits, space.clone(), &counters)?;
         let checkpointer = checkpoint::start(open::checkpointer(database)?, database, Arc::clone(&signal), wanted)?;
-        let (jobs, writer) = writer::start(work, signal)?;
+        let (jobs, writer) = writer::start(work, signal, checkpointer)?;
         let threads = Threads {
             jobs: Mutex::new(Some(jobs)),
-            running: Mutex::new(vec![writer, checkpointer]),
+            running: Mutex::new(vec![writer]),
             readers: Arc::new(Readers::new(database.to_owned())),
         };
         Ok(SqliteStore { mode: Mode::Threads(threads), counters, space, lock: Mutex::new(Some(lock)) })

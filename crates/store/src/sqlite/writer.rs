@@ -16,16 +16,20 @@ const JOBS_MAX: usize = 1024;
 const ROWS_PER_COMMIT: usize = 4096;
 
 /// Starts the thread. It ends when all senders are gone, or at `Job::Close`.
-pub(super) fn start(work: Work, signal: Arc<Signal>) -> Result<(mpsc::Sender<Job>, JoinHandle<()>), StoreError> {
+pub(super) fn start(
+    work: Work,
+    signal: Arc<Signal>,
+    checkpointer: JoinHandle<()>,
+) -> Result<(mpsc::Sender<Job>, JoinHandle<()>), StoreError> {
     let (sender, jobs) = mpsc::channel(JOBS_MAX);
     let thread = thread::Builder::new()
         .name("store-writer".to_owned())
-        .spawn(move || serve(work, jobs, &signal))
+        .spawn(move || serve(work, jobs, &signal, checkpointer))
         .map_err(|error| StoreError::Unavailable(format!("the writer cannot start: {error}")))?;
     Ok((sender, thread))
 }
 
-fn serve(work: Work, mut jobs: mpsc::Receiver<Job>, signal: &Signal) {
+fn serve(work: Work, mut jobs: mpsc::Receiver<Job>, signal: &Signal, checkpointer: JoinHandle<()>) {
     let mut closing = None;
     while let Some(first) = jobs.blocking_recv() {
         let mut group = Vec::new();
@@ -50,6 +54,10 @@ fn serve(work: Work, mut jobs: mpsc::Receiver<Job>, signal: &Signal) {
         }
     }
     signal.stop();
+    // Only the last connection to close removes the WAL, and that is to be this one.
+    if checkpointer.join().is_err() {
+        tracing::error!("the checkpointer had panicked");
+    }
     if let Some(reply) = closing {
         close(work, reply);
     }
