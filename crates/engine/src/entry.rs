@@ -44,6 +44,8 @@ pub(crate) async fn send(
     }
     let (id, cid) = (new.id, new.cid.clone());
     let waiting = shared.notifier.expect(id, cid.clone());
+    // D15: a repeat that comes while this one runs is told what this one is told.
+    let under_way = new.idempotency.is_some().then(|| keyed_calls::begin(shared, id));
     let stored = match shared.intake.store(new).await? {
         Ok(stored) => stored,
         Err(error) => return could_not_store(cid, &error),
@@ -52,7 +54,11 @@ pub(crate) async fn send(
         Enqueued::Stored { .. } => {
             let outcome = waiting.outcome(connection.spec.policy.timeout).await;
             let is_gone = shared.connections.get(connection.id).is_none();
-            Ok(if is_gone { outcome.without_queue() } else { outcome })
+            let outcome = if is_gone { outcome.without_queue() } else { outcome };
+            if let Some(under_way) = under_way {
+                under_way.landed.send_replace(Some(outcome.clone()));
+            }
+            Ok(outcome)
         }
         other => not_newly_stored(shared, other, Outcome::queued(id, cid), &connection).await,
     }

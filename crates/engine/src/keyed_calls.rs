@@ -1,4 +1,4 @@
-//! Direct calls with an idempotency key (D15): the key is committed before the first attempt, and the outcome is in the log before the
+//! Calls with an idempotency key (D15). Of a direct one the key is committed before the first attempt, and the outcome is in the log before the
 //! caller is told.
 //!
 //! So a repeat finds the call under way and waits for it, or finds its outcome; and when neither is there, a crash has cut the call off and
@@ -45,7 +45,8 @@ impl KeyedCalls {
     }
 }
 
-fn begin(shared: &Arc<Shared>, id: DeliveryId) -> UnderWay {
+/// From now on repeats wait for this one, until what comes of this is told or dropped.
+pub(crate) fn begin(shared: &Arc<Shared>, id: DeliveryId) -> UnderWay {
     let landed = watch::Sender::new(None);
     shared.keyed_calls.lock().insert(id, landed.clone());
     UnderWay { shared: Arc::clone(shared), id, landed }

@@ -105,3 +105,16 @@ async fn d15_after_a_crash_in_the_middle_the_outcome_is_unknown_and_nothing_is_s
     }
     assert_eq!(stage.remote.count(), 1);
 }
+
+// With the queue on too: a repeat is told what the first one is told, not that it is still in the queue.
+#[tokio::test(start_paused = true)]
+async fn d15_a_repeat_of_a_call_in_the_queue_waits_for_its_attempt() {
+    let (stage, _) = stage_with(Remote::always(status(400).after(500))).await;
+    stage.change("a", json!({"use_queue": true, "max_retries": 0, "use_dlq": false, "timeout": 60})).await;
+    let first = aside(&stage.engine, stage.project, 1);
+    settle_down().await;
+    let repeat = aside(&stage.engine, stage.project, 1);
+    let first = first.await.unwrap().unwrap();
+    assert_eq!((first.state, stage.remote.count()), (OutcomeState::NotDelivered, 1));
+    assert_eq!(repeat.await.unwrap(), Ok(first));
+}

@@ -50,7 +50,8 @@ pub trait Store: StoreRead + StoreConfigure + Jobs + SecurityDefinitions + Keyed
         queues_max: u32,
     ) -> Result<Vec<TakenQueue>, StoreError>;
 
-    /// Takes these queues where they have no living owner, whether or not anything waits; the others are left out of the answer.
+    /// Takes these queues where they have no living owner but this worker itself, whether or not anything waits; the others are left out
+    /// of the answer. A worker that lost track of a queue of its own gets it back so, under a new token.
     async fn take_named_queues(
         &self,
         worker_id: WorkerId,

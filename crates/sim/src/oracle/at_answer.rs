@@ -60,7 +60,11 @@ impl Oracle {
             OutcomeState::IsOk => status == Status::Success || reopened,
             // Only a direct call ends as FAILED, and its caller is told so.
             OutcomeState::IsInQueue => status != Status::Failed || reopened,
-            OutcomeState::IsInDlq if now => status == Status::Dlq || touched || stored.progress.dlq_retries > 0,
+            // A repeat under the same key is told what the first was told, and the DLQ's action may have come in between.
+            OutcomeState::IsInDlq if now => {
+                let is_told_late = matches!(status, Status::Forwarded | Status::Discarded);
+                status == Status::Dlq || is_told_late || touched || stored.progress.dlq_retries > 0
+            }
             OutcomeState::IsInDlq => {
                 touched || stored.progress.dlq_retries > 0 || !matches!(status, Status::Pending | Status::Success)
             }

@@ -71,6 +71,7 @@ macro_rules! conformance_suite {
                 d05_named_queues_are_taken_also_when_empty,
                 d05_who_takes_a_queue_learns_what_a_former_owner_left,
                 d06_what_is_stored_tells_who_held_its_queue,
+                d05_a_worker_gets_its_own_queue_again_under_a_new_token,
                 d05_a_worker_id_is_used_once,
                 d05_a_stale_token_changes_nothing,
                 d05_a_lease_given_back_is_stale_for_its_own_worker_too,

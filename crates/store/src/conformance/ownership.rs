@@ -200,3 +200,18 @@ pub async fn d06_what_is_stored_tells_who_held_its_queue(store: &dyn Store) {
     store.release_queue(lease).await.unwrap();
     assert_eq!(held_under(4).await, None);
 }
+
+pub async fn d05_a_worker_gets_its_own_queue_again_under_a_new_token(store: &dyn Store) {
+    let world = World::new(store).await;
+    let connection = world.connection("billing", true).await;
+    world.stored(&connection, 1).await;
+    let first = world.owner(&connection, 1).await;
+    // By name only: among the free queues it is not.
+    assert!(store.take_queues(first.worker_id, at(2), 10).await.unwrap().is_empty());
+    let again = store.take_named_queues(first.worker_id, at(2), vec![connection.id]).await.unwrap();
+    assert!(again[0].taken_over && again[0].lease.token > first.token);
+    assert_eq!(
+        store.load(first, None, WindowLimit { deliveries_max: 1, bytes_max: 1 }).await.err(),
+        Some(StoreError::LeaseLost)
+    );
+}

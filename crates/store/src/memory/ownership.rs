@@ -71,7 +71,8 @@ impl Data {
         self.require_living(worker_id, now)?;
         let mut taken = Vec::new();
         for id in queues {
-            if self.queues.get(id).is_some_and(|queue| !self.has_living_owner(queue, now)) {
+            let is_free = |queue: &Queue| queue.owner == Some(worker_id) || !self.has_living_owner(queue, now);
+            if self.queues.get(id).is_some_and(is_free) {
                 taken.extend(self.take(*id, worker_id));
             }
         }

@@ -103,7 +103,7 @@ fn take(work: &Work, worker_id: WorkerId, now: Timestamp, wanted: &[QueueId]) ->
     let mut taken = Vec::with_capacity(wanted.len());
     for id in wanted {
         let Some(queue) = queues::find(work, *id)?.filter(|queue| !queue.deleted) else { continue };
-        if has_living_owner(work, &queue, now)? {
+        if queue.owner != Some(worker_id) && has_living_owner(work, &queue, now)? {
             continue;
         }
         let token = queue.token + 1;
