@@ -59,7 +59,9 @@ impl Signal {
     /// Called by the writer between transactions.
     pub fn after_commit(&self, work: &Work) {
         self.commits.fetch_add(1, Ordering::Relaxed);
-        if self.writer_finishes.swap(false, Ordering::Relaxed)
+        // Twice as large: the checkpointer is starved of processor time, and the bound is the writer's to keep.
+        let is_late = self.pages.load(Ordering::Relaxed) >= 2 * LARGE_PAGES;
+        if (self.writer_finishes.swap(false, Ordering::Relaxed) || is_late)
             && let Err(error) = passive(&work.connection)
         {
             tracing::warn!(%error, "a checkpoint failed; the WAL keeps what it holds");
