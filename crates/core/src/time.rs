@@ -73,7 +73,10 @@ fn has_rfc3339_shape(text: &[u8]) -> bool {
             &fraction[decimals..]
         }
     };
-    fits(START, start) && (matches!(zone, b"Z" | b"z") || fits(b"+00:00", zone) || fits(b"-00:00", zone))
+    // The calendar knows offsets of a day and more; RFC 3339 (section 5.6) has hours to 23 and minutes to 59.
+    let is_offset =
+        (fits(b"+00:00", zone) || fits(b"-00:00", zone)) && zone[1..3] <= b"23"[..] && zone[4..] <= b"59"[..];
+    fits(START, start) && (matches!(zone, b"Z" | b"z") || is_offset)
 }
 
 impl fmt::Display for Timestamp {
