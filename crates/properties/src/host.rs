@@ -8,7 +8,8 @@ pub fn holds(data: &[u8]) {
     let Some(text) = crate::text_of(data) else { return };
     let is_name = (1..=200).contains(&text.chars().count())
         && text.trim().len() == text.len()
-        && !text.chars().any(|c| c == '/' || c.is_control());
+        && !text.chars().any(|c| c == '/' || c.is_control())
+        && ![".", ".."].contains(&text);
     assert_eq!(check_name(text).is_ok(), is_name, "{text:?}");
     let Some(host) = read(text) else { return };
     let (scheme, authority) = host.split_once("://").expect("a host has a scheme");
