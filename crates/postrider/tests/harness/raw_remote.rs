@@ -25,6 +25,7 @@ pub struct RawRemote {
     pub address: String,
     bodies: Arc<Mutex<Vec<String>>>,
     connections: Arc<AtomicUsize>,
+    closed: Arc<AtomicUsize>,
     healed: Arc<AtomicBool>,
 }
 
@@ -36,15 +37,22 @@ impl RawRemote {
             address: format!("http://{}", listener.local_addr().unwrap()),
             bodies: Arc::default(),
             connections: Arc::default(),
+            closed: Arc::default(),
             healed: Arc::default(),
         };
         let (bodies, connections, healed) = (remote.bodies.clone(), remote.connections.clone(), remote.healed.clone());
+        let closed = remote.closed.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 connections.fetch_add(1, Ordering::SeqCst);
-                let (bodies, healed) = (bodies.clone(), healed.load(Ordering::SeqCst));
+                let (bodies, closed, healed) = (bodies.clone(), closed.clone(), healed.load(Ordering::SeqCst));
                 tokio::spawn(async move {
-                    if healed { answer_all(stream, &bodies).await } else { play(stream, script, &bodies).await }
+                    if healed {
+                        answer_all(stream, &bodies).await
+                    } else {
+                        play(stream, script, &bodies).await
+                    }
+                    closed.fetch_add(1, Ordering::SeqCst);
                 });
             }
         });
@@ -63,6 +71,16 @@ impl RawRemote {
 
     pub fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
+    }
+
+    /// Waits until so many connections have been closed from here.
+    pub async fn until_closed(&self, count: usize) {
+        let waiting = async {
+            while self.closed.load(Ordering::SeqCst) < count {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), waiting).await.expect("so many connections are closed");
     }
 
     pub async fn until_received(&self, count: usize) {
