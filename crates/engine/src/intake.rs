@@ -1,7 +1,7 @@
 //! Stores requests in batches, in the order in which they came, and hands what is stored to the runners in that same order.
 //!
-//! One task takes whatever has arrived and hands it over at once; the store gathers what it commits together. It must not know what a request is
-//! delivered to, nor who waits for its outcome.
+//! One task takes whatever has arrived and hands it over at once; the store gathers what it commits together. It must not know what a
+//! request is delivered to, nor who waits for its outcome.
 
 use std::sync::Arc;
 

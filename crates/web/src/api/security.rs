@@ -38,10 +38,7 @@ pub async fn create(
 ) -> Result<Response, Problem> {
     query.finish()?;
     let project = state.project(&segments).await?;
-    let name = input.fields.text("name");
-    let name = input.fields.required("name", name);
-    let kind = input.fields.text("type");
-    let kind = input.fields.required("type", kind);
+    let (name, kind) = (input.fields.required_text("name"), input.fields.required_text("type"));
     let new = written(input.fields, name, kind, None)?;
     let created = state.engine.create_security(project, new).await?;
     Ok(json_response(StatusCode::CREATED, &security_json(&state, &created)))

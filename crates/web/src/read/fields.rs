@@ -160,6 +160,12 @@ impl Fields {
         taken
     }
 
+    /// A text that must be there.
+    pub fn required_text(&mut self, name: &str) -> Option<String> {
+        let taken = self.text(name);
+        self.required(name, taken)
+    }
+
     /// `body` (a string, or a JSON value) or `body_base64`; not both.
     pub fn body(&mut self) -> Option<Given> {
         let (plain, encoded) = (self.take("body"), self.text("body_base64"));
