@@ -36,6 +36,10 @@ pub enum Shape {
     OneOf(&'static [&'static str]),
     /// A list of texts, or a single one.
     Texts,
+    /// A text of words with spaces between, or a list of them.
+    Words,
+    /// A map of texts.
+    TextMap,
     /// A list of numbers from `min` to `max`, at most `count_max` of them, or a text of them with commas.
     Numbers {
         min: f64,
@@ -137,7 +141,8 @@ const BASIC_AUTH_KEYS: &[KeyDoc] = &[
         "none",
         "at most 8192 characters, no control characters; it may be empty",
         "The password; a secret.",
-    ),
+    )
+    .secret(),
 ];
 
 const APIKEY_KEYS: &[KeyDoc] = &[
@@ -147,11 +152,12 @@ const APIKEY_KEYS: &[KeyDoc] = &[
         "the name of a header that is not written by Postrider itself",
         "The header that carries the key.",
     ),
-    key("key", "none", "1 to 8192 visible ASCII characters and spaces", "The key; a secret."),
+    key("key", "none", "1 to 8192 visible ASCII characters and spaces", "The key; a secret.").secret(),
 ];
 
 const BEARER_KEYS: &[KeyDoc] =
-    &[key("token", "none", "1 to 8192 visible ASCII characters", "Sent as `Authorization: Bearer …`; a secret.")];
+    &[key("token", "none", "1 to 8192 visible ASCII characters", "Sent as `Authorization: Bearer …`; a secret.")
+        .secret()];
 
 const OAUTH2_KEYS: &[KeyDoc] = &[
     key(
@@ -161,22 +167,25 @@ const OAUTH2_KEYS: &[KeyDoc] = &[
         "Where tokens are fetched.",
     ),
     key("client_id", "none", "1 to 1024 characters, no control characters", "Who asks for the token."),
-    key("client_secret", "none", "1 to 8192 characters, no control characters", "The client's secret."),
-    key("scopes", "", "a text of scopes with spaces between, or a list of scopes", "What the token is asked for."),
+    key("client_secret", "none", "1 to 8192 characters, no control characters", "The client's secret.").secret(),
+    key("scopes", "", "a text of scopes with spaces between, or a list of scopes", "What the token is asked for.")
+        .of(Shape::Words),
     key(
         "extra_params",
         "none",
         "an object of at most 32 texts, none of them grant_type, scope, client_id or client_secret",
         "Further parameters of the token request, such as `audience`.",
-    ),
+    )
+    .of(Shape::TextMap),
     key(
         "client_auth",
         "basic",
         "one of basic, body",
         "Whether id and secret go in the Authorization header or in the form.",
-    ),
-    key("tls_verify", "true", TRUE_FALSE, "Whether the token server's certificate is checked."),
-    key("validate_tls", "true", TRUE_FALSE, "The newer name of tls_verify."),
+    )
+    .of(Shape::OneOf(&["basic", "body"])),
+    key("tls_verify", "true", TRUE_FALSE, "Whether the token server's certificate is checked.").of(Shape::Flag),
+    key("validate_tls", "true", TRUE_FALSE, "The newer name of tls_verify.").of(Shape::Flag),
     key("tls_ca_path", "", "the path of a PEM file", "Authorities to trust instead of the public ones."),
     key(
         "tls_client_cert",

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use postrider_core::Wait;
-use postrider_engine::{Dice, Engine, EngineOptions, SystemClock, SystemDice};
+use postrider_engine::{Dice, Engine, EngineOptions, SystemClock, SystemDice, Vault};
 use postrider_store::Store;
 use postrider_web::{AdminKey, ApiOptions, AppState, BindError, KeyError, Server, ServerLimits};
 use postrider_wire::{Egress, HttpOptions, HttpSender};
@@ -80,14 +80,17 @@ impl Running {
         let (clock, dice) = (SystemClock::shared(), SystemDice::shared());
         // The port before the engine: a server that nobody can reach must not deliver.
         let server = Server::bind(listen, ServerLimits::default()).await?;
+        let mut keyring = settings.secrets_key.keyring(data)?;
         if let Some(config) = config {
-            config.apply(&*store, &*clock, &*dice).await?;
+            let vault = Vault::new(keyring, Arc::clone(&dice));
+            config.apply(&*store, &*clock, &*dice, &vault).await?;
+            keyring = vault.keyring();
         }
         let made = admin_key(&*store, settings.admin_key.as_deref(), &*dice).await?;
         let admin = AdminKey::load(&*store).await?;
         let egress = Arc::new(Egress::new(&settings.opened));
         let sender = Arc::new(HttpSender::new(HttpOptions::default(), egress));
-        let options = EngineOptions { keyring: settings.secrets_key.keyring(data)?, ..settings.engine.clone() };
+        let options = EngineOptions { keyring, ..settings.engine.clone() };
         let engine = Engine::start(Arc::clone(&store), sender, Arc::clone(&clock), dice, options)
             .await
             .map_err(|error| Failed::new(Exit::StoreUnavailable, error.to_string()))?;
