@@ -21,6 +21,7 @@ pub mod outcome;
 pub mod pace;
 pub mod path_template;
 pub mod policy;
+pub mod readiness;
 mod reply;
 pub mod retry_after;
 pub mod roll;

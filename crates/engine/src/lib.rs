@@ -37,6 +37,7 @@ mod shared;
 mod tally;
 mod topics;
 pub mod vault;
+mod vitals;
 
 pub use actor::Actor;
 pub use administration::{NewKey, ShownKey};
@@ -52,4 +53,5 @@ pub use refusal::Refusal;
 pub use securing::NewSecurity;
 pub use securities::Security;
 pub use tally::{Figures, RequestFigures};
+pub use vitals::Standing;
 pub use vault::{KeyHome, Keyring, MasterKey, Place, Sealed, Vault, VaultError};
