@@ -175,7 +175,8 @@ pub fn ready(seen: &Observed, bounds: &Bounds) -> Vec<Check> {
 
 /// Whether the process is worth keeping: `false` for what only a new process can mend.
 pub fn live(seen: &Observed, bounds: &Bounds) -> Vec<Check> {
-    let lost = seen.workers.iter().filter(|(worker, state)| worker.is_irreplaceable() && *state == WorkerState::BrokeDown);
+    let lost =
+        seen.workers.iter().filter(|(worker, state)| worker.is_irreplaceable() && *state == WorkerState::BrokeDown);
     let lost: Vec<&str> = lost.map(|(worker, _)| worker.as_str()).collect();
     let lost = (!lost.is_empty()).then(|| (format!("broke down: {}", lost.join(", ")), RESTART));
     vec![runtime(seen, bounds), Check::new(CheckName::Workers, lost)]
@@ -191,7 +192,8 @@ fn runtime(seen: &Observed, bounds: &Bounds) -> Check {
 
 fn store(seen: &Observed, bounds: &Bounds) -> Check {
     let stalled = seen.since_write > bounds.write;
-    let action = "see whether its disk is full, slow or read-only, or another process holds the database; the log says why";
+    let action =
+        "see whether its disk is full, slow or read-only, or another process holds the database; the log says why";
     let told = || (format!("nothing could be written for {} s", seconds(seen.since_write)), action);
     Check::new(CheckName::Store, stalled.then(told))
 }

@@ -53,5 +53,5 @@ pub use refusal::Refusal;
 pub use securing::NewSecurity;
 pub use securities::Security;
 pub use tally::{Figures, RequestFigures};
-pub use vitals::Standing;
 pub use vault::{KeyHome, Keyring, MasterKey, Place, Sealed, Vault, VaultError};
+pub use vitals::Standing;

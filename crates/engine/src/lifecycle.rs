@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use postrider_core::Wait;
-use postrider_core::readiness::Worker;
 use postrider_core::id::{AuditId, ProjectId, WorkerId};
+use postrider_core::readiness::Worker;
 use postrider_store::{Project, ProjectSettings, Store, StoreError};
 use postrider_wire::Sender;
 use tokio::sync::watch;

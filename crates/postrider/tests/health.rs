@@ -85,7 +85,8 @@ fn run(words: &[&str]) -> bool {
 impl Disk {
     fn mount(size: &str) -> Option<Disk> {
         let dir = tempfile::tempdir().unwrap();
-        let mounted = run(&["mount", "-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs", dir.path().to_str().unwrap()]);
+        let mounted =
+            run(&["mount", "-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs", dir.path().to_str().unwrap()]);
         if !mounted {
             eprintln!("skipped: a file system can only be mounted by root");
         }
