@@ -22,6 +22,7 @@ pub mod outcome;
 pub mod pace;
 pub mod path_template;
 pub mod policy;
+pub mod readiness;
 mod reply;
 pub mod retry_after;
 pub mod roll;
