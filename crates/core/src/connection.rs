@@ -103,7 +103,13 @@ pub struct ClientCertificate {
     pub cert_path: String,
     pub key_path: String,
     /// The settings that name the two files, for messages.
-    pub keys: (&'static str, &'static str),
+    pub keys: &'static CertificateKeys,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct CertificateKeys {
+    pub cert: &'static str,
+    pub key: &'static str,
 }
 
 impl TlsSettings {

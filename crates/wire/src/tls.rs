@@ -61,7 +61,7 @@ pub(crate) fn client_config(settings: &TlsSettings) -> Result<Arc<ClientConfig>,
         None => builder.with_no_client_auth(),
         Some(client) => {
             let (chain, key) = client_identity(client)?;
-            let (of, setting) = client.keys;
+            let (of, setting) = (client.keys.cert, client.keys.key);
             let bad = |error: rustls::Error| TlsError::BadKey { setting, of, cause: error.to_string() };
             builder.with_client_auth_cert(chain, key).map_err(bad)?
         }
@@ -93,8 +93,8 @@ fn roots_of_file(path: &str) -> Result<RootCertStore, TlsError> {
 fn client_identity(
     client: &ClientCertificate,
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
-    let (cert_setting, setting) = client.keys;
-    let chain = certificates(cert_setting, &client.cert_path)?;
+    let setting = client.keys.key;
+    let chain = certificates(client.keys.cert, &client.cert_path)?;
     let pem = read(setting, &client.key_path)?;
     let no_key = |_| TlsError::NoKey { setting, path: client.key_path.clone() };
     let key = PrivateKeyDer::from_pem_slice(&pem).map_err(no_key)?;

@@ -8,7 +8,8 @@ use super::reader::Reader;
 use super::{KindSettings, SettingError, delivery, tls};
 use crate::Wait;
 use crate::connection::{
-    AckMatch, ApplicationAck, ConnectionSpec, Framing, MllpTarget, RetryOn, SegmentEnds, Target, TlsSettings,
+    AckMatch, ApplicationAck, CertificateKeys, ConnectionSpec, Framing, MllpTarget, RetryOn, SegmentEnds, Target,
+    TlsSettings,
 };
 
 /// The longest that anything of one attempt may take: an hour.
@@ -258,7 +259,7 @@ fn retry_on(reader: &mut Reader<'_>) -> RetryOn {
 fn tls(reader: &mut Reader<'_>) -> Option<TlsSettings> {
     let wanted = reader.flag("tls");
     let ca_path = tls::path(reader, "tls_ca_path");
-    let client = tls::client(reader, ("tls_cert_path", "tls_key_path"));
+    let client = tls::client(reader, &CertificateKeys { cert: "tls_cert_path", key: "tls_key_path" });
     let is_on = wanted.unwrap_or(ca_path.is_some());
     if !is_on && (ca_path.is_some() || client.is_some()) {
         let allowed = "true here, since a certificate is named";

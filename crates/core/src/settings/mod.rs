@@ -40,8 +40,10 @@ pub(crate) struct KindSettings {
     /// The same for whole families of keys, by how they begin.
     passed_over_families: &'static [&'static str],
     /// Reads the keys as written, without `name` and `type`. All that is refused, each with its field.
-    parse: fn(&Map<String, Value>) -> Result<ConnectionSpec, Vec<SettingError>>,
+    parse: fn(&Map<String, Value>) -> Parsed,
 }
+
+type Parsed = Result<ConnectionSpec, Vec<SettingError>>;
 
 impl KindSettings {
     const fn of(kind: ConnectionKind) -> &'static KindSettings {

@@ -3,7 +3,7 @@
 //! This module must not read the files that they name.
 
 use super::reader::Reader;
-use crate::connection::{ClientCertificate, TlsSettings};
+use crate::connection::{CertificateKeys, ClientCertificate, TlsSettings};
 
 const PATH_BYTES_MAX: usize = 4096;
 
@@ -20,13 +20,13 @@ pub(super) fn read(reader: &mut Reader<'_>) -> TlsSettings {
         );
     }
     let ca_path = path(reader, "tls_ca_path");
-    let client = client(reader, ("tls_client_cert", "tls_client_key"));
+    let client = client(reader, &CertificateKeys { cert: "tls_client_cert", key: "tls_client_key" });
     TlsSettings { verify: older.or(newer).unwrap_or(true), ca_path, client }
 }
 
 /// One without the other proves nothing to anybody. `keys`: the settings that name the certificate and its key.
-pub(super) fn client(reader: &mut Reader<'_>, keys: (&'static str, &'static str)) -> Option<ClientCertificate> {
-    let (cert, key) = keys;
+pub(super) fn client(reader: &mut Reader<'_>, keys: &'static CertificateKeys) -> Option<ClientCertificate> {
+    let CertificateKeys { cert, key } = *keys;
     match (path(reader, cert), path(reader, key)) {
         (Some(cert_path), Some(key_path)) => Some(ClientCertificate { cert_path, key_path, keys }),
         (Some(_), None) if !reader.has(key) => {
