@@ -41,7 +41,7 @@ pub(crate) fn make(shared: &Arc<Shared>, mut outgoing: Outgoing) -> BoxFuture<'s
             Err(why) => Reply::unanswered(NoAnswerKind::SecretUnreadable, why),
         };
         let took = shared.clock.monotonic().saturating_sub(started);
-        let verdict = verdict::over_http(&reply);
+        let verdict = verdict::of(&connection.spec.target, &reply);
         let record = record(number, started_at, took, &verdict, &reply);
         shared.tally.attempted(record.failure);
         shared.remotes.attempted(&connection, &record, started_at + took);
@@ -71,7 +71,7 @@ fn record(number: u32, started_at: Timestamp, took: Wait, verdict: &Verdict, rep
         started_at,
         took,
         failure,
-        status: answer.map(|answer| answer.status),
+        status: answer.and_then(|answer| answer.status),
         error,
         response_headers: answer.map_or_else(HeaderList::default, |answer| answer.headers.clone()),
         response_body: answer.map_or_else(Bytes::new, |answer| first_bytes(&answer.body)),
