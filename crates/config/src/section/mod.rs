@@ -3,7 +3,7 @@
 //! A further section is a file beside these and a line in `SECTIONS`. Its objects and changes are those of the store; how files are read,
 //! compared, applied and exported must not be known here.
 
-mod outgoing_rest;
+mod outgoing;
 mod projects;
 mod pubsub_subscription;
 mod pubsub_topic;
@@ -26,7 +26,7 @@ pub const SECTIONS: &[&dyn Section] = &[
     &security::Security,
     &pubsub_topic::Topics,
     &pubsub_subscription::Subscriptions,
-    &outgoing_rest::OutgoingRest,
+    &outgoing::REST,
 ];
 
 /// Sections of ours that later versions have: refused, since leaving one out would leave deliveries out.
