@@ -46,6 +46,8 @@ pub enum ConnectionKind {
 }
 
 impl ConnectionKind {
+    pub const ALL: [ConnectionKind; 1] = [ConnectionKind::Rest];
+
     pub const fn as_str(self) -> &'static str {
         match self {
             ConnectionKind::Rest => "rest",
@@ -53,7 +55,7 @@ impl ConnectionKind {
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        (text == "rest").then_some(ConnectionKind::Rest)
+        ConnectionKind::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 }
 
