@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod access;
+pub mod ack;
 pub mod attempt;
 pub mod call;
 pub mod connection;
@@ -36,7 +37,7 @@ pub mod topic;
 pub mod verdict;
 
 pub use failure::Failure;
-pub use reply::{Answer, NoAnswer, NoAnswerKind, Reply};
+pub use reply::{Answer, NoAnswer, NoAnswerKind, Reply, Said};
 pub use secret::{MASK, Secret};
 pub use setting::SettingError;
 pub use time::{Timestamp, Wait};

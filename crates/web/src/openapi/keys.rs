@@ -3,8 +3,8 @@
 
 use postrider_core::connection::ConnectionKind;
 use postrider_core::security::SecurityKind;
-use postrider_core::settings::{KeyDoc, PASSED_OVER, PASSED_OVER_FAMILIES, Shape, keys_of, security_keys};
-use serde_json::json;
+use postrider_core::settings::{self, KeyDoc, Shape, keys_of, security_keys};
+use serde_json::{Value, json};
 
 use super::schema::{Member, Schema, optional};
 
@@ -47,10 +47,12 @@ pub fn connection(kind: ConnectionKind) -> Vec<Member> {
     of_keys(keys_of(kind))
 }
 
-/// Names that the integration platform has and that mean nothing here: taken with a warning (D18).
-pub fn passed_over(_: ConnectionKind) -> (Vec<Member>, serde_json::Value) {
-    let members = PASSED_OVER.map(|key| optional(key, Schema::any().describe("Accepted, and without effect.")));
-    (members.into(), json!({format!("^({})", PASSED_OVER_FAMILIES.join("|")): true}))
+/// Names that the integration platform has and that mean nothing here: taken with a warning (D18). Whole families by how they begin.
+pub fn passed_over(kind: ConnectionKind) -> (Vec<Member>, Option<Value>) {
+    let (keys, families) = settings::passed_over(kind);
+    let without_effect = |key: &&'static str| optional(*key, Schema::any().describe("Accepted, and without effect."));
+    let pattern = (!families.is_empty()).then(|| json!({format!("^({})", families.join("|")): true}));
+    (keys.iter().map(without_effect).collect(), pattern)
 }
 
 /// The keys of a security definition, its secret among them or not.

@@ -27,12 +27,17 @@ fn beside() -> Vec<Member> {
 fn body(kind: ConnectionKind, first: [Member; 2]) -> Schema {
     let (passed_over, families) = openapi::passed_over(kind);
     let members = first.into_iter().chain(openapi::connection(kind)).chain(passed_over).chain(beside());
-    Schema::closed(members).with("patternProperties", families)
+    let closed = Schema::closed(members);
+    match families {
+        Some(families) => closed.with("patternProperties", families),
+        None => closed,
+    }
 }
 
 fn new_connection(kind: ConnectionKind) -> Schema {
     let name = match kind {
         ConnectionKind::Rest => "NewRestConnection",
+        ConnectionKind::Mllp => "NewMllpConnection",
     };
     body(kind, [always("name", shapes::name()), always("type", kind_word(kind))]).named(name)
 }
@@ -40,6 +45,7 @@ fn new_connection(kind: ConnectionKind) -> Schema {
 fn changed_connection(kind: ConnectionKind) -> Schema {
     let name = match kind {
         ConnectionKind::Rest => "RestConnectionChange",
+        ConnectionKind::Mllp => "MllpConnectionChange",
     };
     let rename = shapes::name().describe("A new name renames, and keeps the queue.");
     body(kind, [optional("name", rename), optional("type", kind_word(kind))]).named(name)
@@ -48,6 +54,7 @@ fn changed_connection(kind: ConnectionKind) -> Schema {
 fn connection(kind: ConnectionKind) -> Schema {
     let name = match kind {
         ConnectionKind::Rest => "RestConnection",
+        ConnectionKind::Mllp => "MllpConnection",
     };
     let state = Schema::object([
         always("paused", Schema::flag()),
