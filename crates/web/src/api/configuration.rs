@@ -12,6 +12,7 @@ use http::{HeaderValue, StatusCode};
 use postrider_config::document::DOCUMENT_BYTES_MAX;
 use postrider_config::{FINDINGS_SHOWN_MAX, Finding, Plan, Refused, SECTIONS};
 use postrider_core::access::{Scope, ScopeSet};
+use postrider_core::log;
 use postrider_store::ConfigChange;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -116,7 +117,7 @@ pub async fn import(Acting(state): Acting, mut query: Query, document: Document)
 async fn apply(state: &AppState, plan: Plan) -> Result<(), Problem> {
     let Plan { changes, differences, .. } = plan;
     state.engine.configure(changes).await?;
-    tracing::info!(objects = differences.len(), "a configuration was imported");
+    tracing::info!(event = log::CONFIG_IMPORTED, objects = differences.len(), "a configuration was imported");
     Ok(())
 }
 
