@@ -276,7 +276,7 @@ fn object(members: &[Member], is_closed: bool, components: &mut Components) -> M
 
 /// Whole numbers are written without a decimal point.
 fn number(value: f64) -> Value {
-    if value.fract() == 0.0 && value >= 0.0 && value < 9e15 {
+    if value.fract() == 0.0 && (0.0..9e15).contains(&value) {
         return (value as u64).into();
     }
     Number::from_f64(value).map_or(Value::Null, Value::Number)
