@@ -59,10 +59,10 @@ fn one_spelling(doc: &KeyDoc, value: &Value) -> Value {
             Value::Array(entries.iter().map(number).collect())
         }
         (Shape::Texts, Value::String(text)) => Value::Array(vec![text.clone().into()]),
-        (Shape::Words, Value::String(text)) => joined(text.split_whitespace()),
-        (Shape::Words, Value::Array(words)) => joined(words.iter().filter_map(Value::as_str)),
+        (Shape::Words { .. }, Value::String(text)) => joined(text.split_whitespace()),
+        (Shape::Words { .. }, Value::Array(words)) => joined(words.iter().filter_map(Value::as_str)),
         // An empty map is none.
-        (Shape::TextMap, Value::Object(texts)) if texts.is_empty() => Value::Null,
+        (Shape::Pairs { .. }, Value::Object(texts)) if texts.is_empty() => Value::Null,
         _ => value.clone(),
     }
 }

@@ -25,7 +25,7 @@ const TOPICS_MAX: usize = 1000;
 pub const TOPIC_NAMES: &str = "segments of letters, digits, `_` and `-` with dots between, at most 200 characters";
 
 /// Of an address, as SMTP carries it (RFC 5321, section 4.5.3.1.3).
-const EMAIL_BYTES_MAX: usize = 254;
+pub const EMAIL_BYTES_MAX: usize = 254;
 /// Of a project, over all its webhook endpoints.
 pub const PROJECT_RATE_MAX: u32 = 100_000;
 pub const PROJECT_CONCURRENCY_MAX: u32 = 10_000;
