@@ -34,6 +34,7 @@ use crate::notifier::Notifier;
 use crate::options::EngineOptions;
 use crate::projects::Projects;
 use crate::remotes::Remotes;
+use crate::restoring::Holding;
 use crate::securities::Securities;
 use crate::settler::Settler;
 use crate::tally::Tally;
@@ -66,6 +67,7 @@ pub(crate) struct Shared {
     pub vitals: Vitals,
     pub remotes: Remotes,
     pub vault: Arc<Vault>,
+    pub holding: Holding,
     /// The time of the last delivery's id, and its number in that millisecond.
     pub last_id: Mutex<(Timestamp, u16)>,
     pub keys: KeyBook,
