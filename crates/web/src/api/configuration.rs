@@ -25,7 +25,7 @@ use crate::read::{BodyBounds, Fields, Query, collect, essence};
 /// Content types that are taken for YAML; `application/yaml` is the registered one (RFC 9512).
 const YAML: [&str; 5] = ["application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", ""];
 /// Variables that come with a file, at most.
-const VARIABLES_MAX: usize = 10_000;
+pub(super) const VARIABLES_MAX: usize = 10_000;
 
 /// A file, and the values that it may name.
 pub struct Document {
