@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod access;
+pub mod ack;
 pub mod attempt;
 pub mod call;
 pub mod connection;
@@ -21,6 +22,7 @@ pub mod outcome;
 pub mod pace;
 pub mod path_template;
 pub mod policy;
+pub mod readiness;
 mod reply;
 pub mod retry_after;
 pub mod roll;
@@ -35,7 +37,7 @@ pub mod topic;
 pub mod verdict;
 
 pub use failure::Failure;
-pub use reply::{Answer, NoAnswer, NoAnswerKind, Reply};
+pub use reply::{Answer, NoAnswer, NoAnswerKind, Reply, Said};
 pub use secret::{MASK, Secret};
 pub use setting::SettingError;
 pub use time::{Timestamp, Wait};

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::connection::{ConnectionSpec, DataFormat, RestTarget, Target};
+use crate::connection::{ConnectionSpec, DataFormat, RestTarget};
 
 mod delivery_keys;
 mod rest_keys;
@@ -24,8 +24,7 @@ fn read(keys: Value) -> ConnectionSpec {
 }
 
 fn target(keys: Value) -> RestTarget {
-    let Target::Rest(target) = read(keys).target;
-    target
+    read(keys).target.rest().unwrap().clone()
 }
 
 fn refusals(keys: Value) -> Vec<SettingError> {
