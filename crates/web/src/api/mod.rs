@@ -43,6 +43,8 @@ use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
@@ -97,12 +99,12 @@ impl AppState {
 
     /// D14: a credential of ours must not be stored with a request nor sent to anybody.
     fn refuse_our_keys(&self, headers: &HeaderList) -> Result<(), Problem> {
+        let is_ours = |key: &[u8]| {
+            self.engine.key_holder(key).is_some() || self.admin.as_ref().is_some_and(|admin| admin.opens(key))
+        };
         for (name, value) in headers.iter() {
             let is_candidate = name.eq_ignore_ascii_case("authorization") || name.eq_ignore_ascii_case("x-api-key");
-            let key = value.rsplit(' ').next().unwrap_or_default().as_bytes();
-            let is_ours =
-                || self.engine.key_holder(key).is_some() || self.admin.as_ref().is_some_and(|admin| admin.opens(key));
-            if is_candidate && is_ours() {
+            if is_candidate && presented(value).iter().any(|key| is_ours(key)) {
                 let message = format!("the header `{name}` carries a key of this server");
                 return Err(Problem::field("headers", message, "the remote system's own credential"));
             }
@@ -175,6 +177,20 @@ impl FromRequest<Site> for Input {
         let fields = Fields::read(&parts.headers, &bytes)?;
         Ok(Input { headers: parts.headers, bytes, fields })
     }
+}
+
+/// What a credential header may have a key in: its last word, and both parts of what `Basic` encodes (RFC 7617).
+fn presented(value: &str) -> Vec<Vec<u8>> {
+    let last = value.trim().rsplit(' ').next().unwrap_or_default();
+    let mut keys = vec![last.as_bytes().to_vec()];
+    let word = last.trim_end_matches('=');
+    let decoded = STANDARD_NO_PAD.decode(word).or_else(|_| URL_SAFE_NO_PAD.decode(word));
+    if let Ok(decoded) = decoded {
+        let colon = decoded.iter().position(|byte| *byte == b':');
+        let (user, password) = colon.map_or((&decoded[..], &[][..]), |at| (&decoded[..at], &decoded[at + 1..]));
+        keys.extend([user.to_vec(), password.to_vec()]);
+    }
+    keys
 }
 
 /// The connection that a path and `?type=` name.
