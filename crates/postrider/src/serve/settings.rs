@@ -107,7 +107,7 @@ impl Settings {
             errors.push(error);
             SecretsKey::default()
         });
-        let outside = Outside::read(&variable).unwrap_or_else(|found| {
+        let outside = Outside::read(variable).unwrap_or_else(|found| {
             errors.extend(found);
             Outside::default()
         });
