@@ -32,6 +32,7 @@ mod topics;
 
 pub use documentation::openapi_document;
 pub use health::while_starting;
+pub use raw::RemoteAnswer;
 pub use send::read_message;
 pub use table::routes;
 
@@ -40,12 +41,12 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Request};
-use axum::middleware::{from_fn_with_state, map_response};
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use postrider_core::Timestamp;
@@ -75,7 +76,7 @@ pub struct ApiOptions {
 pub struct AppState {
     engine: Engine,
     clock: Arc<dyn Clock>,
-    options: ApiOptions,
+    options: Arc<ApiOptions>,
     started_at: Timestamp,
     admin: Option<AdminKey>,
     /// The only project that the caller may see, if there is one.
@@ -85,7 +86,7 @@ pub struct AppState {
 impl AppState {
     pub fn new(engine: Engine, clock: Arc<dyn Clock>, options: ApiOptions) -> Self {
         let started_at = clock.now();
-        AppState { engine, clock, options, started_at, admin: None, only_project: None }
+        AppState { engine, clock, options: Arc::new(options), started_at, admin: None, only_project: None }
     }
 
     fn only_project(&self) -> Option<ProjectId> {
@@ -133,7 +134,7 @@ impl AppState {
 
 /// What the router holds. No handler can take the engine from it without saying on whose behalf: `Acting` is the way.
 #[derive(Clone)]
-pub struct Site(AppState);
+pub struct Site(Arc<AppState>);
 
 /// The state with an engine that acts for whoever the gate let in; what they do stands in the audit log under their name.
 struct Acting(AppState);
@@ -144,33 +145,20 @@ impl FromRequestParts<Site> for Acting {
     async fn from_request_parts(parts: &mut Parts, site: &Site) -> Result<Self, Problem> {
         // Only a route that needs nobody comes without a caller, and those have nothing to act on.
         let caller = parts.extensions.get::<Caller>().ok_or_else(|| Problem::unauthorized(false))?;
-        let mut state = site.0.clone();
-        state.engine = state.engine.acting_as(Arc::clone(&caller.actor));
-        state.only_project = caller.only_project();
-        Ok(Acting(state))
+        let state = AppState::clone(&site.0);
+        let engine = state.engine.acting_as(Arc::clone(&caller.actor));
+        Ok(Acting(AppState { engine, only_project: caller.only_project(), ..state }))
     }
 }
 
 /// All routes, behind the gate and with a problem for everything that goes wrong.
 pub fn router(state: AppState, admin: AdminKey) -> Router {
     let (router, rules) = table::routes().finish();
-    let gate = Gate { engine: state.engine.clone(), admin: admin.clone(), rules: Arc::new(rules) };
+    let gate = Arc::new(Gate { engine: state.engine.clone(), admin: admin.clone(), rules });
     router
         .fallback(async || nothing_here())
         .layer(from_fn_with_state(gate, admit))
-        .layer(map_response(with_safe_headers))
-        .with_state(Site(AppState { admin: Some(admin), ..state }))
-}
-
-/// No answer of the API is to be kept by a cache or guessed at by a browser.
-async fn with_safe_headers(mut response: Response) -> Response {
-    if response.extensions().get::<raw::RemoteAnswer>().is_some() {
-        return response;
-    }
-    let headers = response.headers_mut();
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    response
+        .with_state(Site(Arc::new(AppState { admin: Some(admin), ..state })))
 }
 
 /// A request's JSON object, read within the limits, and its bytes.
