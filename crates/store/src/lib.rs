@@ -16,6 +16,7 @@ mod filter;
 mod jobs;
 mod limits;
 pub mod memory;
+pub mod postgres;
 mod read;
 mod records;
 mod security;
@@ -32,6 +33,7 @@ pub use filter::{CountColumn, CountRange, DeliveryFilter, TimeColumn, TimeRange}
 pub use jobs::{Counted, Job, JobItem, JobItems, JobScope, JobStep, JobStepped, Jobs, NewJob, Skipped};
 pub use limits::StoreLimits;
 pub use memory::MemoryStore;
+pub use postgres::{Database, PostgresOptions, PostgresStore};
 pub use read::{
     Counts, DeadLetterFilter, LOG_RETENTION, PAGE_ROWS_MAX, Page, PageRequest, QueueSummary, Statistics, StoreRead,
 };
