@@ -183,7 +183,7 @@ async fn discard_all(work: &Work, id: Key, now: Timestamp) -> Outcome<()> {
             "failure" => "'discarded'".to_owned(),
             "error" => "'discarded with its connection' || coalesce('; before that: ' || gone.error, '')".to_owned(),
             "version" => "gone.version + 1".to_owned(),
-            "ended_at" => "$2".to_owned(),
+            "ended_at" => "$2::bigint".to_owned(),
             kept => format!("gone.{kept}"),
         })
         .collect();

@@ -37,6 +37,7 @@ mod topics;
 mod value;
 mod verbs;
 mod verbs_of_jobs;
+mod vitals;
 mod walk;
 mod window;
 mod work;

@@ -50,7 +50,7 @@ pub(super) fn load_sql() -> String {
         "SELECT {} FROM (SELECT w.*, row_number() OVER line AS rank, sum(w.body_bytes) OVER line AS bytes_so_far FROM (\
          SELECT * FROM delivery WHERE connection_id = $1 AND position > $2 AND position IS NOT NULL AND NOT by_due \
          ORDER BY position LIMIT $3) AS w WINDOW line AS (ORDER BY w.position)) AS d JOIN body AS b ON b.id = d.body_id \
-         WHERE d.rank = 1 OR d.bytes_so_far <= $4 ORDER BY d.position",
+         WHERE d.rank = 1 OR d.bytes_so_far <= $4::bigint ORDER BY d.position",
         with_body()
     )
 }
