@@ -14,4 +14,4 @@ pub use auth::Credentials;
 pub use egress::Egress;
 pub use guard::Guard;
 pub use send::http::{HttpOptions, HttpSender};
-pub use send::{Outgoing, Sender};
+pub use send::{Outgoing, Sender, check};

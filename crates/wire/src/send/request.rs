@@ -43,7 +43,7 @@ pub(super) fn build(
 ) -> Result<OutgoingRequest, Unsendable> {
     let head = &outgoing.head;
     let method = method(head.method.as_str())?;
-    let target = route.rest().url_path.fill(&head.params, &head.path)?;
+    let target = route.rest.url_path.fill(&head.params, &head.path)?;
     let mut request = Request::new(Full::new(outgoing.body.clone()));
     *request.uri_mut() = Uri::try_from(target).map_err(|_| Unsendable::Address)?;
     *request.headers_mut() = headers(route, outgoing)?;
