@@ -98,7 +98,8 @@ fn start() -> Result<Server, String> {
     );
     let words = ["-D", "data", "-l", "log", "-w", "-o", &settings, "start"];
     process::output(&mut as_owner(&dir, &programs.join("pg_ctl"), &words))?;
-    let server = Server { url: format!("postgres://postgres@127.0.0.1:{port}/postgres"), own: Some(Own { programs, dir }) };
+    let server =
+        Server { url: format!("postgres://postgres@127.0.0.1:{port}/postgres"), own: Some(Own { programs, dir }) };
     let since = Instant::now();
     while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
         if since.elapsed() > START {

@@ -23,6 +23,7 @@ mod listing;
 mod lookups;
 mod open;
 mod ownership;
+mod positions;
 mod queues;
 mod readers;
 mod retention;
@@ -47,6 +48,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use deadpool_postgres::Pool;
+use postrider_core::log;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -134,7 +136,7 @@ impl Lane {
         if let Some(running) = running
             && running.await.is_err()
         {
-            tracing::error!("a lane of the store had panicked");
+            tracing::error!(event = log::STORE_THREAD_PANICKED, "a lane of the store had panicked");
         }
     }
 }

@@ -12,6 +12,7 @@ use tokio_postgres::Row;
 use super::columns::Columns;
 use super::failures::Outcome;
 use super::key::{Id as _, Key};
+use super::positions::Positions;
 use super::queues::{self, Left, Lock, Queue, Queues};
 use super::rows::{CHANGING, Cells, Changing, FIXED, prefixed, push_changing, signed};
 use super::work::Work;
@@ -156,8 +157,8 @@ async fn find_all(work: &Work, run: &[&Settlement]) -> Outcome<BTreeMap<Delivery
     const COLUMNS: &str =
         "id, project_id, connection_id, body_id, body_bytes, original_body_id, version, recorded, status";
     let mut found = BTreeMap::new();
-    let by_lease = |one: &&&Settlement| matches!(one.guard, Guard::Lease(_));
-    let (leased, open): (Vec<&Settlement>, Vec<&Settlement>) = run.iter().partition(|one| by_lease(&one));
+    let (leased, open): (Vec<&Settlement>, Vec<&Settlement>) =
+        run.iter().partition(|one| matches!(one.guard, Guard::Lease(_)));
     for (part, lock) in [(leased, ""), (open, " ORDER BY id FOR UPDATE")] {
         let mut missing: Vec<Key> = part.iter().map(|one| one.delivery_id.key()).collect();
         for (table, source) in [(Table::Hot, "position FROM delivery"), (Table::Log, "NULL::bigint FROM delivery_log")]
@@ -319,57 +320,6 @@ async fn place(
     let position = positions.next(work, row.queue_id).await?;
     positions.entered(row.queue_id, signed(next_bytes));
     Ok(Some(position))
-}
-
-/// Positions given by a run, and what came back into queues. The entries are locked.
-#[derive(Default)]
-struct Positions {
-    queues: BTreeMap<QueueId, Given>,
-}
-
-struct Given {
-    next: i64,
-    entered: i64,
-    entered_bytes: i64,
-}
-
-impl Positions {
-    async fn next(&mut self, work: &Work, id: QueueId) -> Outcome<i64> {
-        if !self.queues.contains_key(&id) {
-            let sql = "SELECT next_position FROM queue_entry WHERE id = $1 FOR UPDATE";
-            let next = work.first(sql, &[&id.key()], |row| Cells::of(row).take()).await?;
-            let next = next.ok_or_else(|| StoreError::Corrupt(format!("{id} has no queue")))?;
-            self.queues.insert(id, Given { next, entered: 0, entered_bytes: 0 });
-        }
-        let Some(given) = self.queues.get_mut(&id) else {
-            return Err(StoreError::Corrupt(format!("{id} has no queue")).into());
-        };
-        given.next += 1;
-        Ok(given.next - 1)
-    }
-
-    fn entered(&mut self, id: QueueId, bytes: i64) {
-        if let Some(given) = self.queues.get_mut(&id) {
-            given.entered += 1;
-            given.entered_bytes += bytes;
-        }
-    }
-
-    async fn count_in(&self, work: &Work) -> Outcome<()> {
-        let rows = Columns::of(&self.queues, |to, (id, given)| {
-            to.key(*id);
-            to.int(given.next);
-            to.int(given.entered);
-            to.int(given.entered_bytes);
-        });
-        let sql = format!(
-            "UPDATE queue_entry AS e SET next_position = n.next, entered = e.entered + n.entered, \
-             entered_bytes = e.entered_bytes + n.bytes FROM {} AS n (id, next, entered, bytes) WHERE e.id = n.id",
-            rows.unnest(1)
-        );
-        work.write_rows(&sql, &rows).await?;
-        Ok(())
-    }
 }
 
 /// The rows as they will be: the id, what a settlement may change, and whatever `more` adds.

@@ -153,13 +153,11 @@ impl Stream {
     /// Where a look at so many rows ends; `None`: there are fewer.
     pub async fn stop_behind(&self, work: &Work, bounds: Bounds, order: Order, rows: usize) -> Outcome<Option<Place>> {
         let values = self.values(bounds, Some(rows.saturating_sub(1)), None);
-        let place = work
-            .first(&self.place_sql(order), &params(&values), |row| {
-                let mut at = Cells::of(row);
-                Ok(Place(at.take()?, at.id()?))
-            })
-            .await;
-        place
+        work.first(&self.place_sql(order), &params(&values), |row| {
+            let mut at = Cells::of(row);
+            Ok(Place(at.take()?, at.id()?))
+        })
+        .await
     }
 
     /// The next rows, at most `rows_max`; of a filter that an index does not answer at most `scanned_max` are looked at.

@@ -1,5 +1,12 @@
-//! The suite that every store passes, each case in a schema of its own. The server is found by `POSTRIDER_TEST_POSTGRES`, or at the local
-//! socket; the test command starts one where none is.
+//! The suite that every store passes, each case in a schema of its own; and what only a database with several users has to show.
+//!
+//! The server is found by `POSTRIDER_TEST_POSTGRES`, or at the local socket; the test command starts one where none is.
+
+mod cut;
+mod opening;
+mod outcomes;
+mod plans;
+mod several;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 
 use super::{Database, LeaseClock, PostgresOptions, PostgresStore};
-use crate::conformance::TestStore;
+use crate::conformance::{LIMITS, TestStore};
 use crate::{Store, StoreLimits};
 
 /// Where tests find their server.
@@ -30,31 +37,42 @@ impl TestSchema {
         TestSchema { name: format!("test_{}_{number}", std::process::id()) }
     }
 
-    fn database(&self) -> Database {
+    fn url(&self) -> String {
         let server = server();
         let more = if server.contains('?') { '&' } else { '?' };
-        Database::parse(&format!("{server}{more}schema={}", self.name)).unwrap()
+        // The name in the list of sessions tells whose they are.
+        format!("{server}{more}schema={0}&application_name={0}", self.name)
+    }
+
+    fn database(&self) -> Database {
+        Database::parse(&self.url()).unwrap()
+    }
+
+    /// Runs statements on a connection of their own.
+    async fn run(&self, sql: &str) -> Result<(), tokio_postgres::Error> {
+        let (client, connection) = self.database().connect().await.unwrap();
+        let carried = tokio::spawn(connection);
+        let done = client.batch_execute(sql).await;
+        drop(client);
+        let _ = carried.await;
+        done
     }
 }
 
 impl Drop for TestSchema {
     fn drop(&mut self) {
-        let (database, name) = (self.database(), self.name.clone());
+        let gone = TestSchema { name: self.name.clone() };
         // A runtime of its own: the test's may be at its end.
         let dropping = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(async move {
-                let (client, connection) = database.connect().await.unwrap();
-                let carried = tokio::spawn(connection);
-                let sql = format!(
-                    "SET lock_timeout = '30s'; SET client_min_messages = error; DROP SCHEMA IF EXISTS {name} CASCADE"
-                );
-                if let Err(error) = client.batch_execute(&sql).await {
-                    println!("the schema {name} stays: {error}");
-                }
-                drop(client);
-                let _ = carried.await;
-            });
+            let name = &gone.name;
+            let sql = format!(
+                "SET lock_timeout = '30s'; SET client_min_messages = error; DROP SCHEMA IF EXISTS {name} CASCADE"
+            );
+            if let Err(error) = runtime.block_on(gone.run(&sql)) {
+                println!("the schema {name} stays: {error}");
+            }
+            std::mem::forget(gone);
         });
         let _ = dropping.join();
     }
@@ -84,6 +102,12 @@ async fn make_store(limits: StoreLimits) -> PostgresTest {
     let options = PostgresOptions { limits, connections_max: 8, lease_clock: LeaseClock::Caller };
     let store = Arc::new(PostgresStore::open(&schema.database(), options).await.unwrap());
     PostgresTest { store, schema, options }
+}
+
+/// One whose leases end by the database's clock.
+async fn by_the_database(schema: &TestSchema) -> PostgresStore {
+    let options = PostgresOptions { limits: LIMITS, connections_max: 8, lease_clock: LeaseClock::Database };
+    PostgresStore::open(&schema.database(), options).await.unwrap()
 }
 
 crate::conformance_suite!(crate::postgres::tests::make_store);
