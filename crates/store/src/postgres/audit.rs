@@ -117,7 +117,7 @@ async fn insert_all(work: &Work, entries: &[AuditEntry]) -> Outcome<()> {
     Ok(())
 }
 
-async fn insert(work: &Work, entry: &AuditEntry) -> Outcome<()> {
+pub(super) async fn insert(work: &Work, entry: &AuditEntry) -> Outcome<()> {
     let object = entry.object.as_deref().map(|object| super::columns::storable(object.into()));
     let params: [Param<'_>; 7] = [
         &entry.id.key(),

@@ -18,7 +18,7 @@ use super::queues::{self, Lock};
 use super::rows::{Cells, from_json, json, signed};
 use super::streams::Place;
 use super::work::Work;
-use super::{commands, settle};
+use super::{audit, commands, settle};
 use crate::{CommandAnswer, Job, JobScope, JobStep, JobStepped, NewJob, Page, PageRequest, Settlement, StoreError};
 
 /// `jobs_active_max`: the limit that a refusal names.
@@ -160,6 +160,9 @@ pub(super) async fn step(work: &Work, step: &JobStep) -> Outcome<JobStepped> {
     }
     let job = job.stepped(step);
     write(work, &job).await?;
+    if let Some(entry) = job.end_entry(step) {
+        audit::insert(work, &entry).await?;
+    }
     Ok(JobStepped::Written(Box::new(job)))
 }
 

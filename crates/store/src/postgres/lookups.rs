@@ -24,7 +24,7 @@ use crate::{
     TopicMessage,
 };
 
-fn read_project(row: &Row) -> Result<Project, StoreError> {
+pub(super) fn read_project(row: &Row) -> Result<Project, StoreError> {
     let mut at = Cells::of(row);
     let id = ProjectId::from_u128(at.id()?);
     let (name, settings) = (at.take()?, from_json(at.text()?, "a project's settings")?);
