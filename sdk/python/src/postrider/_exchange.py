@@ -140,7 +140,7 @@ def read_json(server: str, reply: Reply, read: Callable[[Any], T]) -> T:
     """What `read` makes of an answer in JSON."""
     try:
         return read(json.loads(reply.body))
-    except (ValueError, TypeError, RecursionError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise UnreadableAnswer(server, str(error) or type(error).__name__, reply.status) from error
 
 

@@ -83,6 +83,8 @@ def read_result(json: Mapping[str, Any]) -> Result:
     Raises:
         ValueError: it is none.
     """
+    if not isinstance(json, dict):
+        raise ValueError("it is no object")
     flags = [json.get(name) for name in RESULT_FIELDS[:3]]
     if not all(isinstance(flag, bool) for flag in flags):
         raise ValueError("it has no result object")

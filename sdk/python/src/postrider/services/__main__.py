@@ -40,6 +40,13 @@ def arguments(given: Optional[List[str]] = None) -> argparse.Namespace:
         "--runs", metavar="N", type=_from_one, default=Limits.runs_max, help="runs at once; default %(default)s"
     )
     parser.add_argument(
+        "--wait-seconds",
+        metavar="S",
+        type=float,
+        default=Limits.wait_for_run,
+        help="how long a request waits for one of them to end before it is told to come later; default %(default)s",
+    )
+    parser.add_argument(
         "--stop-seconds", metavar="S", type=float, default=10.0, help="for runs to end at a stop; default %(default)s"
     )
     parser.add_argument("--log", choices=["text", "json"], default="text")
@@ -73,7 +80,9 @@ def main(given: Optional[List[str]] = None) -> int:
         if os.environ.get("POSTRIDER_KEY") or os.environ.get("POSTRIDER_ADMIN_KEY"):
             # So that an address or a key that cannot be used shows now, and not at the first call.
             runner.client()
-        host = Host(address, runner, token=token, limits=Limits(runs_max=options.runs))
+        host = Host(
+            address, runner, token=token, limits=Limits(runs_max=options.runs, wait_for_run=options.wait_seconds)
+        )
     except finder.CannotLoad as error:
         for reason in error.reasons:
             print(f"error: {reason}", file=sys.stderr)

@@ -233,6 +233,8 @@ class _Exchange(http.server.BaseHTTPRequestHandler):
     def send_error(self, code: int, message: Optional[str] = None, explain: Optional[str] = None) -> None:
         """What the base class refuses: no page for a browser, but a problem as everywhere."""
         self.close_connection = True
+        # Else what has no version that can be read would be answered without a status line.
+        self.request_version = self.protocol_version
         try:
             title = HTTPStatus(code).phrase
         except ValueError:
