@@ -129,16 +129,17 @@ impl Item<'_> {
             Content::List(nodes) => {
                 let shape = match shape {
                     Some(Shape::Numbers { min, max, .. }) => Some(Shape::Decimal { min, max }),
-                    Some(Shape::Texts) => Some(Shape::Text),
+                    Some(Shape::Texts | Shape::Words { .. }) => Some(Shape::Text),
                     _ => None,
                 };
                 let read: Vec<Option<Value>> = nodes.iter().map(|node| self.value(key, node, shape)).collect();
                 read.into_iter().collect::<Option<Vec<Value>>>().map(Value::Array)
             }
             Content::Map(entries) => {
+                let of_entry = matches!(shape, Some(Shape::Pairs { .. })).then_some(Shape::Text);
                 let read: Vec<Option<(String, Value)>> = entries
                     .iter()
-                    .map(|entry| Some((entry.key.clone(), self.value(key, &entry.value, None)?)))
+                    .map(|entry| Some((entry.key.clone(), self.value(key, &entry.value, of_entry)?)))
                     .collect();
                 read.into_iter().collect::<Option<Map<String, Value>>>().map(Value::Object)
             }
@@ -149,7 +150,8 @@ impl Item<'_> {
         let name = variable(&scalar.text).filter(|_| scalar.style != Style::Literal);
         let Some(name) = name else {
             let reading = read_as(scalar, shape);
-            if let Some(surprise) = reading.surprise {
+            let doc = self.section.keys().into_iter().find(|doc| doc.name == key);
+            if let Some(surprise) = reading.surprise.filter(|_| doc.is_none_or(|doc| !doc.is_secret)) {
                 self.surprises.insert(key.to_owned(), (scalar.text.clone(), surprise));
             }
             return Some(reading.value);
@@ -160,7 +162,10 @@ impl Item<'_> {
             return None;
         };
         self.variables.insert(key.to_owned(), scalar.text.clone());
-        let is_text = matches!(shape, None | Some(Shape::Text | Shape::OneOf(_) | Shape::Texts));
+        let is_text = matches!(
+            shape,
+            None | Some(Shape::Text | Shape::OneOf(_) | Shape::Texts | Shape::Words { .. } | Shape::Pairs { .. })
+        );
         let style = if is_text { Style::Quoted } else { Style::Plain };
         Some(read_as(&Scalar { text, style }, shape).value)
     }

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod access;
+pub mod ack;
 pub mod attempt;
 pub mod call;
 pub mod connection;
@@ -15,12 +16,15 @@ pub mod health;
 pub mod http_url;
 pub mod id;
 pub mod job;
+pub mod log;
 pub mod masking;
 pub mod message;
 pub mod outcome;
 pub mod pace;
 pub mod path_template;
 pub mod policy;
+pub mod readiness;
+pub mod remote_news;
 mod reply;
 pub mod retry_after;
 pub mod roll;
@@ -32,10 +36,11 @@ pub mod settings;
 pub mod status_set;
 mod time;
 pub mod topic;
+pub mod trace;
 pub mod verdict;
 
 pub use failure::Failure;
-pub use reply::{Answer, NoAnswer, NoAnswerKind, Reply};
+pub use reply::{Answer, NoAnswer, NoAnswerKind, Reply, Said};
 pub use secret::{MASK, Secret};
 pub use setting::SettingError;
 pub use time::{Timestamp, Wait};

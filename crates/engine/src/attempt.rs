@@ -9,12 +9,14 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use postrider_core::attempt::{Attempt, LOGGED_ANSWER_BYTES_MAX};
+use postrider_core::log;
 use postrider_core::message::HeaderList;
 use postrider_core::verdict::{self, Verdict};
 use postrider_core::{Failure, NoAnswerKind, Reply, Timestamp, Wait};
 use postrider_wire::Outgoing;
 
 use crate::shared::Shared;
+use crate::spans;
 
 /// How an attempt ended.
 pub(crate) struct Ended {
@@ -28,6 +30,10 @@ pub(crate) fn make(shared: &Arc<Shared>, mut outgoing: Outgoing) -> BoxFuture<'s
     let shared = Arc::clone(shared);
     Box::pin(async move {
         let number = outgoing.attempt;
+        let of_request = outgoing.head.trace.clone();
+        outgoing.trace = spans::of_attempt(&shared, &outgoing);
+        let of_attempt = outgoing.trace.clone();
+        let (connection, msg_id, cid) = (Arc::clone(&outgoing.connection), outgoing.delivery_id, outgoing.cid.clone());
         let started_at = shared.clock.now();
         let started = shared.clock.monotonic();
         let reply = match shared.securities.credentials_for(&outgoing.connection) {
@@ -39,16 +45,22 @@ pub(crate) fn make(shared: &Arc<Shared>, mut outgoing: Outgoing) -> BoxFuture<'s
             Err(why) => Reply::unanswered(NoAnswerKind::SecretUnreadable, why),
         };
         let took = shared.clock.monotonic().saturating_sub(started);
-        let verdict = verdict::over_http(&reply);
+        let verdict = verdict::of(&connection.spec.target, &reply);
         let record = record(number, started_at, took, &verdict, &reply);
         shared.tally.attempted(record.failure);
+        spans::attempted(&shared, &connection, (msg_id, &cid), (of_request.as_ref(), of_attempt.as_ref()), &record);
+        shared.remotes.attempted(&connection, &record, started_at + took);
+        tracing::debug!(
+            event = log::ATTEMPT_ENDED, connection = connection.name, %msg_id, %cid, attempt = number, took_ms = took.as_millis(),
+            failure = record.failure.map(Failure::as_str), status = record.status, "an attempt has ended"
+        );
         Ended { reply, verdict, record }
     })
 }
 
 async fn send(shared: &Shared, outgoing: Outgoing) -> Reply {
     AssertUnwindSafe(shared.sender.send(outgoing)).catch_unwind().await.unwrap_or_else(|_| {
-        tracing::error!("sending broke down; the attempt counts as failed");
+        tracing::error!(event = log::ATTEMPT_PANICKED, "sending broke down; the attempt counts as failed");
         Reply::unanswered(NoAnswerKind::Internal, "sending broke down")
     })
 }
@@ -64,7 +76,7 @@ fn record(number: u32, started_at: Timestamp, took: Wait, verdict: &Verdict, rep
         started_at,
         took,
         failure,
-        status: answer.map(|answer| answer.status),
+        status: answer.and_then(|answer| answer.status),
         error,
         response_headers: answer.map_or_else(HeaderList::default, |answer| answer.headers.clone()),
         response_body: answer.map_or_else(Bytes::new, |answer| first_bytes(&answer.body)),

@@ -12,6 +12,8 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use postrider_core::Wait;
 use postrider_core::id::QueueId;
+use postrider_core::log;
+use postrider_core::readiness::Worker;
 use postrider_store::{StoreError, TakenQueue};
 use tokio::sync::{Notify, mpsc};
 
@@ -130,6 +132,7 @@ pub(crate) async fn take_orphans(shared: &Arc<Shared>) -> Result<(), StoreError>
         for one in taken {
             queue(shared, one.lease.queue_id, Some(one));
         }
+        shared.vitals.idle(Worker::Dispatcher);
         if last {
             return Ok(());
         }
@@ -139,14 +142,16 @@ pub(crate) async fn take_orphans(shared: &Arc<Shared>) -> Result<(), StoreError>
 /// The task that looks for orphans: needed only where other workers share the store and may die.
 pub(crate) async fn look_for_orphans(shared: Arc<Shared>) {
     loop {
+        shared.vitals.idle(Worker::Dispatcher);
         tokio::time::sleep(LOOK_FOR_ORPHANS).await;
+        shared.vitals.busy(Worker::Dispatcher);
         // Another worker may have stored something in a queue of ours, or an operator there may have asked for something.
         for handle in shared.queues.all() {
             handle.tell(ToRunner::Wake);
             handle.tell(ToRunner::Commands);
         }
         if let Err(error) = take_orphans(&shared).await {
-            tracing::warn!(%error, "queues without an owner cannot be taken yet");
+            tracing::warn!(event = log::QUEUES_NOT_TAKEN, %error, "queues without an owner cannot be taken yet");
         }
     }
 }
@@ -194,7 +199,7 @@ async fn keep(
             }
             Ok(Exit::Lost) => {}
             Err(_) => {
-                tracing::error!(queue = %queue_id, "a queue's runner broke down and is started again");
+                tracing::error!(event = log::RUNNER_PANICKED, queue = %queue_id, "a queue's runner broke down and is started again");
                 handle.slots.close();
                 written(&shared).await;
             }
@@ -202,7 +207,7 @@ async fn keep(
         // If it is still ours by the store, it is taken again under a new token, with whatever was in flight.
         was_in_flight = true;
         if let Err(error) = shared.store.release_queue(mine.lease).await {
-            tracing::debug!(%error, queue = %queue_id, "a queue was not given back");
+            tracing::debug!(event = log::QUEUE_NOT_RELEASED, %error, queue = %queue_id, "a queue was not given back");
         }
         if shared.clock.monotonic().saturating_sub(began) > QUIET_LIFE {
             pause = FIRST_PAUSE;
@@ -250,7 +255,9 @@ async fn take(
                     return Some(mine);
                 }
             }
-            Err(error) => tracing::warn!(%error, queue = %queue_id, "a queue cannot be taken yet"),
+            Err(error) => {
+                tracing::warn!(event = log::QUEUE_NOT_TAKEN, %error, queue = %queue_id, "a queue cannot be taken yet")
+            }
         }
         // Somebody else delivers: those who call here learn that their request is stored.
         let rest = tokio::time::sleep(pause);
@@ -276,7 +283,7 @@ pub(crate) fn release(shared: &Arc<Shared>, taken: TakenQueue) {
     let at = Arc::clone(shared);
     shared.spawn(async move {
         if let Err(error) = at.store.release_queue(taken.lease).await {
-            tracing::debug!(%error, "a queue was not released");
+            tracing::debug!(event = log::QUEUE_NOT_RELEASED, %error, "a queue was not released");
         }
     });
 }

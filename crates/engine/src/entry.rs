@@ -4,13 +4,14 @@
 
 use std::sync::Arc;
 
-use postrider_core::connection::{Connection, Target};
+use postrider_core::connection::Connection;
 use postrider_core::delivery::{Origin, Progress};
 use postrider_core::id::{Cid, DeliveryId, ProjectId};
+use postrider_core::log;
 use postrider_core::message::Message;
 use postrider_core::outcome::Outcome;
 use postrider_core::schedule::Schedule;
-use postrider_core::{Answer, Reply, SettingError};
+use postrider_core::{Answer, Reply};
 use postrider_store::{Enqueued, NewBody, NewDelivery, StoreError};
 
 use crate::call::{self, Retries};
@@ -18,17 +19,32 @@ use crate::engine::{ConnectionRef, SendOptions};
 use crate::keyed_calls;
 use crate::refusal::Refusal;
 use crate::shared::Shared;
+use crate::spans;
 
 /// A call: attempted in its turn, its caller told the outcome.
 pub(crate) async fn send(
     shared: &Arc<Shared>,
     project: ProjectId,
     wanted: &ConnectionRef,
+    mut message: Message,
+    mut options: SendOptions,
+) -> Result<Outcome, Refusal> {
+    let connection = accept(shared, project, wanted, &message)?;
+    let accepting = spans::begin(shared, &mut message.head, options.trace.take());
+    let outcome = accepted(shared, Arc::clone(&connection), message, options).await;
+    if let (Some(accepting), Ok(outcome)) = (accepting, &outcome) {
+        accepting.end(shared, &connection.name, outcome.msg_id, &outcome.cid);
+    }
+    outcome
+}
+
+async fn accepted(
+    shared: &Arc<Shared>,
+    connection: Arc<Connection>,
     message: Message,
     options: SendOptions,
 ) -> Result<Outcome, Refusal> {
-    let connection = accept(shared, project, wanted, &message)?;
-    let only_reads = message.head.method.only_reads();
+    let only_reads = connection.spec.target.only_reads(&message.head);
     let new = new_delivery(shared, &connection, message, options, Origin::Call);
     // Z18, D31: with requests still queued, a connection whose queue was turned off behaves as if it were on.
     let queued = connection.spec.policy.queue.use_queue
@@ -69,13 +85,17 @@ pub(crate) async fn publish(
     shared: &Arc<Shared>,
     project: ProjectId,
     wanted: &ConnectionRef,
-    message: Message,
-    options: SendOptions,
+    mut message: Message,
+    mut options: SendOptions,
 ) -> Result<Outcome, Refusal> {
     let connection = accept(shared, project, wanted, &message)?;
+    let accepting = spans::begin(shared, &mut message.head, options.trace.take());
     let new = new_delivery(shared, &connection, message, options, Origin::Publish);
     let queued = Outcome::queued(new.id, new.cid.clone());
     let stored = shared.intake.store(new).await?;
+    if let Some(accepting) = accepting {
+        accepting.end(shared, &connection.name, queued.msg_id, &queued.cid);
+    }
     published(shared, stored, queued, &connection).await
 }
 
@@ -89,11 +109,15 @@ pub(crate) async fn publish_batch(
     let connection = open_connection(shared, project, wanted)?;
     let mut news = Vec::with_capacity(batch.len());
     let mut answers = Vec::with_capacity(batch.len());
-    for (message, options) in batch {
+    for (mut message, mut options) in batch {
         answers.push(check_message(shared, &connection, &message).map(|()| {
+            let accepting = spans::begin(shared, &mut message.head, options.trace.take());
             let new = new_delivery(shared, &connection, message, options, Origin::Publish);
             let queued = Outcome::queued(new.id, new.cid.clone());
             news.push(new);
+            if let Some(accepting) = accepting {
+                accepting.end(shared, &connection.name, queued.msg_id, &queued.cid);
+            }
             queued
         }));
     }
@@ -160,12 +184,7 @@ fn check_message(shared: &Shared, connection: &Connection, message: &Message) ->
     if given > allowed {
         return Err(Refusal::TooLarge { given, allowed });
     }
-    let Target::Rest(rest) = &connection.spec.target;
-    if let Err(error) = rest.url_path.fill(&message.head.params, &message.head.path) {
-        let path = format!("{}{}", rest.url_path.as_str(), message.head.path);
-        return Err(Refusal::Invalid(vec![SettingError::new("path", path, format!("one that can be built: {error}"))]));
-    }
-    Ok(())
+    postrider_wire::check(connection, message).map_err(|error| Refusal::Invalid(vec![error]))
 }
 
 fn new_delivery(
@@ -210,7 +229,7 @@ fn not_stored(cid: Cid, error: &StoreError) -> Outcome {
         | StoreError::NotFound { .. }
         | StoreError::Conflict(_) => "the store is unavailable; nothing was stored",
     };
-    tracing::warn!(%error, "a request could not be stored");
+    tracing::warn!(event = log::REQUEST_NOT_STORED, %error, "a request could not be stored");
     Outcome::not_stored(cid, told.to_owned())
 }
 
@@ -242,7 +261,8 @@ pub(crate) async fn outcome_of(shared: &Shared, id: DeliveryId) -> Result<Outcom
     let last = shared.store.attempts(id).await?.pop();
     let reply = match last {
         Some(attempt) if attempt.status.is_some() => Reply::Answered(Answer {
-            status: attempt.status.unwrap_or_default(),
+            status: attempt.status,
+            said: None,
             headers: attempt.response_headers,
             incomplete: attempt.incomplete || attempt.response_bytes > attempt.response_body.len() as u64,
             body: attempt.response_body,

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use postrider_core::Wait;
 use postrider_core::id::{AuditId, ProjectId, WorkerId};
+use postrider_core::log;
+use postrider_core::readiness::Worker;
 use postrider_store::{Project, ProjectSettings, Store, StoreError};
 use postrider_wire::Sender;
 use tokio::sync::watch;
@@ -27,7 +29,9 @@ use crate::maintenance::lease_keeper::{self, Lease};
 use crate::maintenance::pruner;
 use crate::notifier::Notifier;
 use crate::options::EngineOptions;
+use crate::outbox::{self, Outbox};
 use crate::projects::Projects;
+use crate::remotes::Remotes;
 use crate::runner::ToRunner;
 use crate::securing;
 use crate::securities::Securities;
@@ -35,6 +39,7 @@ use crate::settler::{self, Settler};
 use crate::shared::Shared;
 use crate::tally::Tally;
 use crate::vault::Vault;
+use crate::vitals::{self, Vitals};
 
 /// After the grace, what is left to write gets this long; a store that is down cannot hold a stop up for ever.
 const LAST_WRITES: Duration = Duration::from_secs(5);
@@ -63,6 +68,8 @@ pub(crate) async fn start(
     let (call_log, records) = CallLog::new(options.call_log_waiting_max);
     let other_workers = options.other_workers;
     let vault = Arc::new(Vault::new(options.keyring.clone(), Arc::clone(&dice)));
+    let (outbox, mails) = Outbox::new();
+    let vitals = Vitals::new(Arc::clone(&clock), options.health);
     let shared = Arc::new(Shared {
         lease: Lease::new(Arc::clone(&clock), worker_id, options.lease, asked_at),
         store,
@@ -82,6 +89,9 @@ pub(crate) async fn start(
         sweeps: SweepNotice::default(),
         jobs: JobNotice::default(),
         tally: Tally::default(),
+        vitals,
+        remotes: Remotes::default(),
+        outbox,
         vault,
         last_id: Mutex::default(),
         keys,
@@ -90,21 +100,26 @@ pub(crate) async fn start(
         ended: watch::Sender::new(false),
     });
     securing::load(&shared).await?;
-    shared.spawn(settler::run(Arc::clone(&shared), orders));
-    shared.spawn(intake::run(Arc::clone(&shared), requests));
-    shared.spawn(call_log::run(Arc::clone(&shared), records));
-    shared.spawn(lease_keeper::run(Arc::clone(&shared)));
+    shared.spawn_worker(Worker::Settler, settler::run(Arc::clone(&shared), orders));
+    shared.spawn_worker(Worker::Intake, intake::run(Arc::clone(&shared), requests));
+    shared.spawn_worker(Worker::CallLog, call_log::run(Arc::clone(&shared), records));
+    shared.spawn_worker(Worker::Mailer, outbox::run(Arc::clone(&shared), mails));
+    shared.spawn_restarted(Worker::LeaseKeeper, lease_keeper::run);
     if let Err(error) = dispatcher::take_orphans(&shared).await {
         end(&shared);
         return Err(error);
     }
     if other_workers {
-        shared.spawn(dispatcher::look_for_orphans(Arc::clone(&shared)));
+        shared.spawn_restarted(Worker::Dispatcher, dispatcher::look_for_orphans);
     }
-    shared.spawn(dlq_sweeper::run(Arc::clone(&shared)));
-    shared.spawn(pruner::run(Arc::clone(&shared)));
-    shared.spawn(jobs::run(Arc::clone(&shared)));
-    shared.spawn(key_keeper::run(Arc::clone(&shared)));
+    shared.spawn_restarted(Worker::DlqSweeper, dlq_sweeper::run);
+    shared.spawn_restarted(Worker::Pruner, pruner::run);
+    shared.spawn_restarted(Worker::Jobs, jobs::run);
+    shared.spawn_restarted(Worker::KeyKeeper, key_keeper::run);
+    if shared.options.looks_at_itself {
+        shared.spawn(vitals::run(Arc::clone(&shared)));
+        shared.spawn(vitals::probe(Arc::clone(&shared)));
+    }
     Ok(shared)
 }
 
@@ -141,15 +156,21 @@ pub(crate) async fn stop(shared: &Arc<Shared>, grace: Wait) {
     if tokio::time::timeout(grace.as_duration(), quiet).await.is_err() {
         tell_all(shared, || ToRunner::Abort);
         if tokio::time::timeout(LAST_WRITES, shared.queues.all_ended()).await.is_err() {
-            tracing::error!("not every decision could be written before the stop; what is not written is sent again");
+            tracing::error!(
+                event = log::STOP_UNWRITTEN,
+                "not every decision could be written before the stop; what is not written is sent again"
+            );
         }
     }
     if tokio::time::timeout(LAST_WRITES, key_keeper::write(shared)).await.is_err() {
-        tracing::warn!("the last uses of keys could not be written");
+        tracing::warn!(event = log::KEY_USES_NOT_WRITTEN, "the last uses of keys could not be written");
     }
     let closed = tokio::time::timeout(LAST_WRITES, shared.store.close_worker(shared.lease.worker_id())).await;
     if !matches!(closed, Ok(Ok(()))) {
-        tracing::warn!("the queues could not be given back; they are free once the lease has ended");
+        tracing::warn!(
+            event = log::QUEUES_NOT_RELEASED,
+            "the queues could not be given back; they are free once the lease has ended"
+        );
     }
     end(shared);
 }

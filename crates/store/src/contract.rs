@@ -17,9 +17,12 @@ use crate::jobs::Jobs;
 use crate::read::StoreRead;
 use crate::records::*;
 use crate::security::SecurityDefinitions;
+use crate::vitals::StoreVitals;
 
 #[async_trait]
-pub trait Store: StoreRead + StoreConfigure + Jobs + SecurityDefinitions + KeyedCalls + Credentials + AuditLog {
+pub trait Store:
+    StoreRead + StoreConfigure + Jobs + SecurityDefinitions + KeyedCalls + Credentials + AuditLog + StoreVitals
+{
     // Intake.
 
     /// Stores requests durably, in the order given; answers come in the same order. Positions are given in commit order (D02). A caller may

@@ -21,6 +21,7 @@ mod records;
 mod security;
 pub mod sqlite;
 mod unclaimed;
+mod vitals;
 
 pub use audit::{AUDIT_RETENTION, AuditActor, AuditEntry, AuditFilter, AuditLog, Change};
 pub use calls::{KeyedCalls, Reserved};
@@ -38,3 +39,4 @@ pub use read::{
 pub use records::*;
 pub use security::SecurityDefinitions;
 pub use sqlite::{SqliteOptions, SqliteStore};
+pub use vitals::StoreVitals;

@@ -6,6 +6,8 @@
 pub mod auth;
 pub mod egress;
 pub mod guard;
+pub mod mail;
+pub mod otlp;
 pub mod resolve;
 pub mod send;
 mod tls;
@@ -14,4 +16,4 @@ pub use auth::Credentials;
 pub use egress::Egress;
 pub use guard::Guard;
 pub use send::http::{HttpOptions, HttpSender};
-pub use send::{Outgoing, Sender};
+pub use send::{Outgoing, Sender, check};

@@ -36,6 +36,14 @@ pub enum Shape {
     OneOf(&'static [&'static str]),
     /// A list of texts, or a single one.
     Texts,
+    /// Words with spaces between in one text, or a list of at most `count_max` words.
+    Words {
+        count_max: usize,
+    },
+    /// An object of at most `count_max` texts.
+    Pairs {
+        count_max: usize,
+    },
     /// A list of numbers from `min` to `max`, at most `count_max` of them, or a text of them with commas.
     Numbers {
         min: f64,
@@ -76,59 +84,9 @@ pub(super) const fn key(
     KeyDoc { name, default, allowed, meaning, shape: Shape::Text, is_secret: false }
 }
 
-const TRUE_FALSE: &str = "true or false";
+pub(super) const TRUE_FALSE: &str = "true or false";
 const SECONDS: &str = "a number of seconds from 0 to 86400";
 const DAY: Shape = Shape::Decimal { min: 0.0, max: 86_400.0 };
-
-/// The keys of `outgoing_rest` beside those of its delivery.
-pub const REST_KEYS: &[KeyDoc] = &[
-    key(
-        "host",
-        "none",
-        "an http:// or https:// address of host and port only, such as `https://api.example.org:8443`",
-        "Where requests go.",
-    ),
-    key(
-        "url_path",
-        "none",
-        "a path that is empty or begins with `/`, with `{placeholders}` that requests fill, without `?` and `#`",
-        "The path on the host; params fill its placeholders, the others become the query string.",
-    ),
-    key(
-        "data_format",
-        "json",
-        "one of json, text, form, xml",
-        "What bodies are; decides the content type that is sent.",
-    )
-    .of(Shape::OneOf(&["json", "text", "form", "xml"])),
-    key(
-        "content_type",
-        "",
-        "a content type in visible ASCII characters, such as `application/json`",
-        "Sent instead of the data format's own.",
-    ),
-    key(
-        "timeout",
-        "60, or the preset's with a ladder",
-        "a number of seconds from 0.001 to 3600",
-        "From connect to the status line.",
-    )
-    .of(Shape::Decimal { min: 0.001, max: 3600.0 }),
-    key("pool_size", "10", "a whole number from 1 to 1000", "Sockets kept open, and attempts at once, at most.")
-        .of(Shape::Whole { min: 1, max: 1000 }),
-    key("tls_verify", "true", TRUE_FALSE, "Whether the server's certificate is checked.").of(Shape::Flag),
-    key("validate_tls", "true", TRUE_FALSE, "The newer name of tls_verify.").of(Shape::Flag),
-    key("tls_ca_path", "", "the path of a PEM file", "Authorities to trust instead of the public ones."),
-    key(
-        "tls_client_cert",
-        "",
-        "the path of a PEM file",
-        "The certificate, with its chain, to show to a server that asks (mutual TLS).",
-    ),
-    key("tls_client_key", "", "the path of a PEM file", "The key of tls_client_cert."),
-    key("security", "", "the name of a security definition of the project", "Whose credentials every attempt carries."),
-    key("is_active", "true", TRUE_FALSE, "false refuses new calls and holds the queue.").of(Shape::Flag),
-];
 
 const BASIC_AUTH_KEYS: &[KeyDoc] = &[
     key("username", "none", "1 to 1024 characters, no colon and no control characters", "The user's name."),
@@ -137,7 +95,8 @@ const BASIC_AUTH_KEYS: &[KeyDoc] = &[
         "none",
         "at most 8192 characters, no control characters; it may be empty",
         "The password; a secret.",
-    ),
+    )
+    .secret(),
 ];
 
 const APIKEY_KEYS: &[KeyDoc] = &[
@@ -147,11 +106,17 @@ const APIKEY_KEYS: &[KeyDoc] = &[
         "the name of a header that is not written by Postrider itself",
         "The header that carries the key.",
     ),
-    key("key", "none", "1 to 8192 visible ASCII characters and spaces", "The key; a secret."),
+    key("key", "none", "1 to 8192 visible ASCII characters and spaces", "The key; a secret.").secret(),
 ];
 
 const BEARER_KEYS: &[KeyDoc] =
-    &[key("token", "none", "1 to 8192 visible ASCII characters", "Sent as `Authorization: Bearer …`; a secret.")];
+    &[key("token", "none", "1 to 8192 visible ASCII characters", "Sent as `Authorization: Bearer …`; a secret.")
+        .secret()];
+
+/// Scopes that a token is asked for, at most.
+pub const SCOPES_MAX: usize = 100;
+/// Further parameters of a token request, at most.
+pub const EXTRA_PARAMS_MAX: usize = 32;
 
 const OAUTH2_KEYS: &[KeyDoc] = &[
     key(
@@ -161,22 +126,25 @@ const OAUTH2_KEYS: &[KeyDoc] = &[
         "Where tokens are fetched.",
     ),
     key("client_id", "none", "1 to 1024 characters, no control characters", "Who asks for the token."),
-    key("client_secret", "none", "1 to 8192 characters, no control characters", "The client's secret."),
-    key("scopes", "", "a text of scopes with spaces between, or a list of scopes", "What the token is asked for."),
+    key("client_secret", "none", "1 to 8192 characters, no control characters", "The client's secret.").secret(),
+    key("scopes", "", "a text of scopes with spaces between, or a list of scopes", "What the token is asked for.")
+        .of(Shape::Words { count_max: SCOPES_MAX }),
     key(
         "extra_params",
         "none",
         "an object of at most 32 texts, none of them grant_type, scope, client_id or client_secret",
         "Further parameters of the token request, such as `audience`.",
-    ),
+    )
+    .of(Shape::Pairs { count_max: EXTRA_PARAMS_MAX }),
     key(
         "client_auth",
         "basic",
         "one of basic, body",
         "Whether id and secret go in the Authorization header or in the form.",
-    ),
-    key("tls_verify", "true", TRUE_FALSE, "Whether the token server's certificate is checked."),
-    key("validate_tls", "true", TRUE_FALSE, "The newer name of tls_verify."),
+    )
+    .of(Shape::OneOf(&["basic", "body"])),
+    key("tls_verify", "true", TRUE_FALSE, "Whether the token server's certificate is checked.").of(Shape::Flag),
+    key("validate_tls", "true", TRUE_FALSE, "The newer name of tls_verify.").of(Shape::Flag),
     key("tls_ca_path", "", "the path of a PEM file", "Authorities to trust instead of the public ones."),
     key(
         "tls_client_cert",

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::connection::{ConnectionSpec, DataFormat, RestTarget, Target};
+use crate::connection::{ConnectionSpec, DataFormat, RestTarget};
 
 mod delivery_keys;
 mod rest_keys;
@@ -24,8 +24,7 @@ fn read(keys: Value) -> ConnectionSpec {
 }
 
 fn target(keys: Value) -> RestTarget {
-    let Target::Rest(target) = read(keys).target;
-    target
+    read(keys).target.rest().unwrap().clone()
 }
 
 fn refusals(keys: Value) -> Vec<SettingError> {
@@ -174,6 +173,8 @@ fn z03_the_shape_of_a_key_is_what_is_read() {
     for doc in keys_of(ConnectionKind::Rest) {
         let (taken, refused) = match doc.shape {
             Shape::Text | Shape::Texts => (vec![], vec![json!(1), json!(true)]),
+            // Of security definitions.
+            Shape::Words { .. } | Shape::Pairs { .. } => (vec![], vec![json!(1), json!(true)]),
             Shape::Flag => (vec![json!(true), json!(false)], vec![json!(1), json!("true")]),
             Shape::Whole { min, max } => {
                 let below = i64::from(min) - 1;

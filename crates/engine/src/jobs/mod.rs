@@ -11,8 +11,9 @@ use std::time::Duration;
 use postrider_core::Wait;
 use postrider_core::id::{DeliveryId, JobId, ProjectId};
 use postrider_core::job::{JobAct, JobControl};
+use postrider_core::log;
+use postrider_core::readiness::Worker;
 use postrider_store::{AuditEntry, Change, DeliveryFilter, Job, JobScope, NewJob, StoreError};
-use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::actor::Actor;
@@ -77,28 +78,16 @@ pub(crate) async fn create(
     let new = NewJob { id, project_id, act: order.act, scope, ids, who: actor.name.clone(), created_at: now };
     let job = Job::begun(&new);
     // What it does to each delivery stands in the job and in the log of deliveries; who wanted it stands here, before it begins.
-    let entry = entry(shared, actor, "job.create", &job).with_after(shown(&job));
+    let entry = entry(shared, actor, "job.create", &job).with_after(job.for_audit());
     let change = Change::CreateJob { job: Box::new(new), active_max: shared.options.jobs_active_max };
     shared.store.change(change, entry).await?;
-    tracing::info!(job = %id, act = job.act.as_str(), who = job.who, "a job begins");
+    tracing::info!(event = log::JOB_BEGAN, job = %id, act = job.act.as_str(), who = job.who, "a job begins");
     shared.jobs.0.notify_one();
     Ok(job)
 }
 
 fn entry(shared: &Shared, actor: &Actor, action: &str, job: &Job) -> AuditEntry {
     shared.audit_entry(actor, Some(job.project_id), action).about(job.id, job.act.as_str())
-}
-
-/// As the audit log keeps it: what is to be done to which deliveries, and how far it is.
-fn shown(job: &Job) -> Value {
-    let (filter, requested) = match &job.scope {
-        JobScope::Ids { requested } => (Value::Null, json!(requested)),
-        JobScope::Filter(filter) => (json!(filter), Value::Null),
-    };
-    json!({
-        "act": job.act, "filter": filter, "requested": requested, "state": job.state, "matched": job.matched,
-        "done": job.done, "skipped": job.skipped_in_all(), "outstanding": job.outstanding,
-    })
 }
 
 fn each_once(ids: Vec<DeliveryId>) -> Vec<DeliveryId> {
@@ -137,11 +126,11 @@ pub(crate) async fn control(
             JobControl::Resume => "job.resume",
             JobControl::Cancel => "job.cancel",
         };
-        let entry = entry(shared, actor, action, &job).with_before(shown(&job));
+        let entry = entry(shared, actor, action, &job).with_before(job.for_audit());
         let change = Change::SetJobState { id, version: job.version, state, now: shared.now() };
         match shared.store.change(change, entry).await {
             Ok(()) => {
-                tracing::info!(job = %id, state = state.as_str(), "a job was told");
+                tracing::info!(event = log::JOB_TOLD, job = %id, state = state.as_str(), "a job was told");
                 shared.jobs.0.notify_one();
                 return one(shared, project_id, id).await;
             }
@@ -182,26 +171,30 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     let mut walkers: BTreeMap<JobId, Walker> = BTreeMap::new();
     let mut look = FIRST_LOOK;
     while !shared.is_stopping() {
+        shared.vitals.busy(Worker::Jobs);
         let jobs = match shared.store.running_jobs().await {
             Ok(jobs) => jobs,
             Err(error) => {
-                tracing::warn!(%error, "jobs cannot be read yet");
+                tracing::warn!(event = log::JOBS_UNREADABLE, %error, "jobs cannot be read yet");
                 tokio::time::sleep(STORE_PAUSE).await;
                 continue;
             }
         };
         walkers.retain(|id, _| jobs.iter().any(|job| job.id == *id));
         if jobs.is_empty() {
+            shared.vitals.idle(Worker::Jobs);
             wait_for_jobs(&shared).await;
             continue;
         }
         let mut any = false;
         for job in jobs {
+            shared.vitals.busy(Worker::Jobs);
             let walker = walkers.entry(job.id).or_default();
             any |= one_step(&shared, walker, job).await;
         }
         look = if any { FIRST_LOOK } else { (look * 2).min(LONGEST_LOOK) };
         if !any {
+            shared.vitals.idle(Worker::Jobs);
             tokio::select! {
                 biased;
                 () = shared.jobs.0.notified() => {}
@@ -232,7 +225,7 @@ async fn one_step(shared: &Arc<Shared>, walker: &mut Walker, job: Job) -> bool {
             true
         }
         Err(error) => {
-            tracing::warn!(%error, job = %id, "a job cannot go on yet");
+            tracing::warn!(event = log::JOB_HELD_UP, %error, job = %id, "a job cannot go on yet");
             tokio::time::sleep(STORE_PAUSE).await;
             false
         }

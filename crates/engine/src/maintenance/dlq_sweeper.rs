@@ -10,7 +10,9 @@ use postrider_core::connection::Connection;
 use postrider_core::decide::{DeadLetterStep, Decision, dead_letter_step};
 use postrider_core::delivery::{Delivery, Progress};
 use postrider_core::id::{DeliveryId, QueueId};
+use postrider_core::log;
 use postrider_core::policy::DlqAction;
+use postrider_core::readiness::Worker;
 use postrider_core::{Timestamp, Wait};
 use postrider_store::{DeadLetterFilter, Guard, Placement, Settled, Settlement, StoreError, TopicMessageDraft};
 use tokio::sync::Notify;
@@ -58,6 +60,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         shared.sweeps.dead_letter(connection.id);
     }
     loop {
+        shared.vitals.busy(Worker::DlqSweeper);
         for (queue_id, changed) in shared.sweeps.take() {
             if changed {
                 resting.remove(&queue_id);
@@ -77,6 +80,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             }
         }
         let next = due.values().min().copied().unwrap_or(Timestamp::FAR_FUTURE);
+        shared.vitals.idle(Worker::DlqSweeper);
         tokio::select! {
             biased;
             () = shared.sweeps.notify.notified() => {}
@@ -130,6 +134,7 @@ async fn sweep(shared: &Arc<Shared>, queue_id: QueueId, due: &mut BTreeMap<Queue
         match shared.store.dead_letters(queue_id, now - every, filter, after, ROWS_AT_ONCE).await {
             Ok(rows) if rows.is_empty() => break,
             Ok(rows) => {
+                shared.vitals.busy(Worker::DlqSweeper);
                 after = rows.last().and_then(|last| last.progress.dead_at.map(|at| (at, last.id)));
                 match act(shared, &connection, rows, now).await {
                     Ok(stayed) => any_stayed |= stayed,
@@ -156,7 +161,7 @@ fn rest(
     error: &StoreError,
     due: &mut BTreeMap<QueueId, Timestamp>,
 ) -> Option<Timestamp> {
-    tracing::warn!(%error, queue = %queue_id, "the DLQ's action cannot be taken yet");
+    tracing::warn!(event = log::DLQ_HELD_UP, %error, queue = %queue_id, "the DLQ's action cannot be taken yet");
     due.insert(queue_id, shared.now() + STORE_PAUSE);
     None
 }

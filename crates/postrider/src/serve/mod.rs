@@ -5,6 +5,7 @@
 mod config;
 mod data_dir;
 mod logs;
+mod outside;
 mod secrets_key;
 pub mod server_file;
 mod settings;
@@ -17,9 +18,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use postrider_core::Wait;
-use postrider_engine::{Dice, Engine, EngineOptions, SystemClock, SystemDice};
+use postrider_core::log;
+use postrider_engine::{Clock, Dice, Engine, EngineOptions, SystemClock, SystemDice, Vault};
 use postrider_store::Store;
-use postrider_web::{AdminKey, ApiOptions, AppState, BindError, KeyError, Server, ServerLimits};
+use postrider_web::{AdminKey, ApiOptions, AppState, BindError, Entrance, KeyError, Server, ServerLimits};
 use postrider_wire::{Egress, HttpOptions, HttpSender};
 
 use crate::args::ServeArgs;
@@ -42,22 +44,47 @@ const CLOSE_GRACE: Duration = Duration::from_secs(10);
 /// Runs until a signal says stop.
 pub async fn run(data: &Path, args: ServeArgs) -> Result<Exit, Failed> {
     let settings = Settings::from_env(args.demo)?;
-    logs::begin(&settings.log)?;
+    let flood = logs::begin(&settings.log, settings.log_format)?;
+    tokio::spawn(flood.clone().tell());
     settings.say_what_has_no_effect();
     // Before anything is opened: a bad file leaves nothing behind.
     let named = args.config.as_deref().filter(|file| !file.is_empty());
     let config = named.map(|file| Config::read(Path::new(file))).transpose()?;
     let mut signals = Signals::listen()?;
     let data = if args.demo { DataDir::temporary()? } else { DataDir::at(data)? };
+    // The port first: a server that nobody can reach must not deliver, and one that opens a large store says so to those who ask.
+    let front = Front::open(args.listen).await?;
     let store = store::open(&data).await?;
-    let running = Running::start(store, &data, args.listen, &settings, config.as_ref()).await?;
+    let running = Running::start(store, &data, front, &settings, config.as_ref()).await?;
     let demo = if args.demo { Some(Demo::start(&running.address, running.demo_key.as_deref()).await?) } else { None };
     let exit = running.until_stopped(&mut signals).await;
     drop(demo);
+    flood.tell_once();
     Ok(exit)
 }
 
-/// A server that has everything and answers nothing yet.
+/// Listens, and answers that the server is starting.
+struct Front {
+    clock: Arc<dyn Clock>,
+    address: String,
+    entrance: Entrance,
+    served: tokio::task::JoinHandle<()>,
+    stop: tokio::sync::oneshot::Sender<()>,
+}
+
+impl Front {
+    async fn open(listen: SocketAddr) -> Result<Front, Failed> {
+        let clock = SystemClock::shared();
+        let server = Server::bind(listen, ServerLimits::default()).await?;
+        let address = format!("http://{}", server.address());
+        let entrance = Entrance::closed(clock.now());
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let served = tokio::spawn(server.serve(entrance.clone(), async { drop(stopped.await) }, REQUESTS_GRACE));
+        Ok(Front { clock, address, entrance, served, stop })
+    }
+}
+
+/// A server that delivers and answers.
 struct Running {
     address: String,
     /// The key in the clear, where this process knows it.
@@ -73,34 +100,39 @@ impl Running {
     async fn start(
         store: Arc<dyn Store>,
         data: &DataDir,
-        listen: SocketAddr,
+        front: Front,
         settings: &Settings,
         config: Option<&Config>,
     ) -> Result<Running, Failed> {
-        let (clock, dice) = (SystemClock::shared(), SystemDice::shared());
-        // The port before the engine: a server that nobody can reach must not deliver.
-        let server = Server::bind(listen, ServerLimits::default()).await?;
+        let Front { clock, address, entrance, served, stop } = front;
+        let dice = SystemDice::shared();
+        let mut keyring = settings.secrets_key.keyring(data)?;
         if let Some(config) = config {
-            config.apply(&*store, &*clock, &*dice).await?;
+            let vault = Vault::new(keyring, Arc::clone(&dice));
+            config.apply(&*store, &*clock, &*dice, &vault).await?;
+            keyring = vault.keyring();
         }
         let made = admin_key(&*store, settings.admin_key.as_deref(), &*dice).await?;
         let admin = AdminKey::load(&*store).await?;
         let egress = Arc::new(Egress::new(&settings.opened));
+        let options = EngineOptions {
+            keyring,
+            mailer: settings.outside.mailer(&egress)?,
+            spans: settings.outside.spans(&egress)?,
+            ..settings.engine.clone()
+        };
         let sender = Arc::new(HttpSender::new(HttpOptions::default(), egress));
-        let options = EngineOptions { keyring: settings.secrets_key.keyring(data)?, ..settings.engine.clone() };
         let engine = Engine::start(Arc::clone(&store), sender, Arc::clone(&clock), dice, options)
             .await
             .map_err(|error| Failed::new(Exit::StoreUnavailable, error.to_string()))?;
-        let address = format!("http://{}", server.address());
         let api = ApiOptions { masked_headers: settings.masked_headers.clone(), ..ApiOptions::default() };
-        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        let router = postrider_web::router(AppState::new(engine.clone(), clock, api), admin);
-        let served = tokio::spawn(server.serve(router, async { drop(stopped.await) }, REQUESTS_GRACE));
+        entrance.open(postrider_web::router(AppState::new(engine.clone(), clock, api), admin));
         let file = ServerFile::write(data.path(), &address)?;
         if let (Some(key), false) = (&made, data.is_temporary()) {
             output::print(&format!("admin key, shown this once: {key}"));
         }
         output::print(&format!("listening on {address}"));
+        tracing::info!(event = log::SERVER_LISTENING, address, "the server listens");
         let demo_key = data.is_temporary().then(|| made.or(settings.admin_key.clone())).flatten();
         Ok(Running { address, demo_key, store, engine, served, stop, file })
     }
@@ -108,7 +140,7 @@ impl Running {
     /// Waits for the first signal, then stops within the graces; a second signal ends it at once.
     async fn until_stopped(self, signals: &mut Signals) -> Exit {
         signals.next().await;
-        tracing::info!("stopping; a second signal stops at once");
+        tracing::info!(event = log::SERVER_STOPPING, "stopping; a second signal stops at once");
         tokio::select! {
             biased;
             () = signals.next() => {
@@ -124,15 +156,20 @@ impl Running {
         let _ = self.stop.send(());
         let (served, ()) = tokio::join!(self.served, self.engine.stop(ENGINE_GRACE));
         if let Err(error) = served {
-            tracing::error!(%error, "the API ended with an error");
+            tracing::error!(event = log::HTTP_ENDED, %error, "the API ended with an error");
         }
         match tokio::time::timeout(CLOSE_GRACE, self.store.close()).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "the store did not close cleanly; it recovers at the next start"),
-            Err(_) => tracing::warn!("the store did not close in time; it recovers at the next start"),
+            Ok(Err(error)) => {
+                tracing::warn!(event = log::STORE_CLOSE_FAILED, %error, "the store did not close cleanly; it recovers at the next start")
+            }
+            Err(_) => tracing::warn!(
+                event = log::STORE_CLOSE_FAILED,
+                "the store did not close in time; it recovers at the next start"
+            ),
         }
         drop(self.file);
-        tracing::info!("stopped");
+        tracing::info!(event = log::SERVER_STOPPED, "stopped");
     }
 }
 
@@ -147,6 +184,12 @@ impl From<KeyError> for Failed {
             KeyError::Missing | KeyError::Unreadable | KeyError::Store(_) => Exit::StoreUnavailable,
         };
         Failed::new(exit, error.to_string())
+    }
+}
+
+impl From<postrider_core::SettingError> for Failed {
+    fn from(error: postrider_core::SettingError) -> Self {
+        Failed::new(Exit::Refused, error.to_string())
     }
 }
 

@@ -2,20 +2,26 @@
 
 use http::HeaderName;
 use ipnet::IpNet;
+use postrider_core::log;
 use postrider_core::masking::MaskedHeaders;
+use postrider_core::readiness::Bounds;
 use postrider_core::schedule::Ladder;
 use postrider_core::{SettingError, Wait};
 use postrider_engine::EngineOptions;
 
+use super::logs::LogFormat;
+use super::outside::Outside;
 use super::secrets_key::{self, SecretsKey};
 use crate::exit::{Exit, Failed};
 
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub log: String,
+    pub log_format: LogFormat,
     pub admin_key: Option<String>,
     pub secrets_key: SecretsKey,
     pub engine: EngineOptions,
+    pub outside: Outside,
     /// Addresses opened that are closed otherwise.
     pub opened: Vec<IpNet>,
     /// `POSTRIDER_MASK_HEADERS`, beside those that always are (D14).
@@ -37,6 +43,9 @@ const LEASE: Number = Number { name: "POSTRIDER_LEASE_SECONDS", default: 15, min
 /// How long the log keeps what has ended (V07: 30 days).
 const LOG_RETENTION: Number =
     Number { name: "POSTRIDER_LOG_RETENTION_SECONDS", default: 2_592_000, min: 60, max: 315_360_000, unit: "seconds" };
+/// Without a durable write for so long, the server is not ready (P06).
+const STALLED: Number =
+    Number { name: "POSTRIDER_STORE_STALLED_SECONDS", default: 15, min: 3, max: 3600, unit: "seconds" };
 /// Longer than the longest attempt (R05: 60 s, D05).
 const CLAIM_TIMEOUT: Number =
     Number { name: "WEBHOOK_CLAIM_TIMEOUT_SECONDS", default: 300, min: 61, max: 86_400, unit: "seconds" };
@@ -50,6 +59,9 @@ const FORWARD_CAP: Number =
 
 /// How long the audit log keeps its entries (P07).
 const AUDIT_DAYS: Number = Number { name: "POSTRIDER_AUDIT_DAYS", default: 365, min: 1, max: 36_500, unit: "days" };
+
+/// How log lines look.
+const LOG_FORMAT: &str = "POSTRIDER_LOG_FORMAT";
 
 /// Header names whose values nobody is shown, with commas between.
 const MASKED: &str = "POSTRIDER_MASK_HEADERS";
@@ -76,6 +88,7 @@ impl Settings {
         };
         let lease_s = number(&LEASE);
         let audit_days = number(&AUDIT_DAYS);
+        let stalled_s = number(&STALLED);
         let log_retention_s = number(&LOG_RETENTION);
         let unused = [(&CLAIM_TIMEOUT, number(&CLAIM_TIMEOUT)), (&RETRY_AFTER_MAX, number(&RETRY_AFTER_MAX))];
         let caps = [(&DELIVERY_CAP, Ladder::webhook()), (&FORWARD_CAP, Ladder::forward())];
@@ -94,6 +107,14 @@ impl Settings {
             errors.push(error);
             SecretsKey::default()
         });
+        let outside = Outside::read(variable).unwrap_or_else(|found| {
+            errors.extend(found);
+            Outside::default()
+        });
+        let log_format = log_format(variable(LOG_FORMAT).as_deref()).unwrap_or_else(|error| {
+            errors.push(error);
+            LogFormat::default()
+        });
         if !errors.is_empty() {
             let message = errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
             return Err(Failed::new(Exit::Refused, message));
@@ -102,12 +123,15 @@ impl Settings {
         let set = set.chain(caps.iter().map(|(number, value, _)| (*number, *value)));
         Ok(Settings {
             log: variable("POSTRIDER_LOG").unwrap_or_else(|| log_default.to_owned()),
+            log_format,
+            outside,
             admin_key: variable("POSTRIDER_ADMIN_KEY"),
             secrets_key,
             engine: EngineOptions {
                 lease: Wait::from_secs(lease_s),
                 audit_retention: Wait::from_secs(audit_days * 24 * 3600),
                 log_retention: Wait::from_secs(log_retention_s),
+                health: Bounds { write: Wait::from_secs(stalled_s), ..Bounds::default() },
                 ..EngineOptions::default()
             },
             opened,
@@ -122,7 +146,7 @@ impl Settings {
     /// A setting that changes nothing is not passed over in silence.
     pub fn say_what_has_no_effect(&self) {
         for name in &self.without_effect {
-            tracing::warn!("{name} is checked and has no effect in this version");
+            tracing::warn!(event = log::SETTING_WITHOUT_EFFECT, "{name} is checked and has no effect in this version");
         }
     }
 }
@@ -133,6 +157,14 @@ impl Number {
         let value = given.trim().parse::<u64>().ok().filter(|value| (self.min..=self.max).contains(value));
         let allowed = || format!("a whole number of {} from {} to {}", self.unit, self.min, self.max);
         value.ok_or_else(|| SettingError::new(self.name, given, allowed()))
+    }
+}
+
+fn log_format(given: Option<&str>) -> Result<LogFormat, SettingError> {
+    match given {
+        None | Some("text") => Ok(LogFormat::Text),
+        Some("json") => Ok(LogFormat::Json),
+        Some(other) => Err(SettingError::new(LOG_FORMAT, other, "text or json")),
     }
 }
 

@@ -34,11 +34,13 @@ mod tests;
 mod topics;
 mod verbs;
 mod verbs_of_jobs;
+mod vitals;
 mod walk;
 mod window;
 mod work;
 mod writer;
 
+use postrider_core::log;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -216,7 +218,7 @@ impl SqliteStore {
                 // The lock is not given up while the writer still has the file.
                 for thread in locked(&threads.running).drain(..) {
                     if thread.join().is_err() {
-                        tracing::error!("a thread of the store had panicked");
+                        tracing::error!(event = log::STORE_THREAD_PANICKED, "a thread of the store had panicked");
                     }
                 }
             }

@@ -12,6 +12,8 @@ use http::{HeaderValue, StatusCode};
 use postrider_config::document::DOCUMENT_BYTES_MAX;
 use postrider_config::{FINDINGS_SHOWN_MAX, Finding, Plan, Refused, SECTIONS};
 use postrider_core::access::{Scope, ScopeSet};
+use postrider_core::log;
+use postrider_core::security::SecurityDefinition;
 use postrider_store::ConfigChange;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -24,7 +26,7 @@ use crate::read::{BodyBounds, Fields, Query, collect, essence};
 /// Content types that are taken for YAML; `application/yaml` is the registered one (RFC 9512).
 const YAML: [&str; 5] = ["application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", ""];
 /// Variables that come with a file, at most.
-const VARIABLES_MAX: usize = 10_000;
+pub(super) const VARIABLES_MAX: usize = 10_000;
 
 /// A file, and the values that it may name.
 pub struct Document {
@@ -77,7 +79,7 @@ pub async fn import(Acting(state): Acting, mut query: Query, document: Document)
     let project = query.take("project");
     let seen = query.take("plan");
     query.finish()?;
-    let Visible { state: current, only } = Visible::load(&state).await?;
+    let Visible { state: mut current, only, definitions } = Visible::load(&state).await?;
     let project = match (project, &only) {
         (Some(given), _) => name_of(&current, given),
         (None, Some(only)) => only.clone(),
@@ -91,12 +93,15 @@ pub async fn import(Acting(state): Acting, mut query: Query, document: Document)
         let engine = state.engine.clone();
         move || {
             let (clock, dice) = engine.clock_and_dice();
+            current.know_secrets(postrider_engine::opened_secrets(engine.vault(), &definitions));
             let file = postrider_config::read(&document.yaml, SECTIONS, &|name| document.env.get(name).cloned());
             postrider_config::plan(&file, current, &project, clock.now(), &|| dice.bits())
         }
     });
     let plan = planned.await.map_err(|_| Problem::unavailable("the file could not be looked at"))??;
-    if only.is_some() && plan.changes.iter().any(|change| matches!(change, ConfigChange::CreateProject(_))) {
+    let is_of_installation =
+        |change: &ConfigChange| matches!(change, ConfigChange::CreateProject(_) | ConfigChange::ReplaceProject { .. });
+    if only.is_some() && plan.changes.iter().any(is_of_installation) {
         return Err(Problem::forbidden(ScopeSet::of(&[Scope::Admin]), false));
     }
     let mut answer = plan.to_json();
@@ -114,9 +119,9 @@ pub async fn import(Acting(state): Acting, mut query: Query, document: Document)
 }
 
 async fn apply(state: &AppState, plan: Plan) -> Result<(), Problem> {
-    let Plan { changes, differences, .. } = plan;
-    state.engine.configure(changes).await?;
-    tracing::info!(objects = differences.len(), "a configuration was imported");
+    let Plan { changes, secrets, differences, .. } = plan;
+    state.engine.configure(changes, &secrets).await?;
+    tracing::info!(event = log::CONFIG_IMPORTED, objects = differences.len(), "a configuration was imported");
     Ok(())
 }
 
@@ -134,7 +139,7 @@ fn fingerprint(answer: &Map<String, Value>) -> String {
 pub async fn export(Acting(state): Acting, mut query: Query) -> Result<Response, Problem> {
     let project = query.take("project");
     query.finish()?;
-    let Visible { state: current, only } = Visible::load(&state).await?;
+    let Visible { state: current, only, .. } = Visible::load(&state).await?;
     let project = project.map(|given| name_of(&current, given)).or(only);
     let text = postrider_config::export(&current, SECTIONS, project.as_deref())
         .ok_or_else(|| Problem::not_found("project", &clipped(project.as_deref().unwrap_or_default())))?;
@@ -148,15 +153,20 @@ struct Visible {
     state: postrider_config::State,
     /// The only project there is for the caller.
     only: Option<String>,
+    /// Those that are in the state.
+    definitions: Vec<SecurityDefinition>,
 }
 
 impl Visible {
     async fn load(caller: &AppState) -> Result<Visible, Problem> {
-        let mut state = postrider_config::State::load(caller.read()).await?;
-        let Some(id) = caller.only_project() else { return Ok(Visible { state, only: None }) };
+        let mut definitions = caller.engine.all_security_definitions().await?;
+        let mut state = postrider_config::State::load(caller.read(), definitions.clone()).await?;
+        let Some(id) = caller.only_project() else { return Ok(Visible { state, only: None, definitions }) };
         state.keep_only(id);
+        definitions.retain(|known| known.project_id == id);
         let only = state.projects().next().map(|project| project.name.clone());
-        Ok(Visible { only: Some(only.ok_or_else(|| Problem::not_found("project", &id.to_string()))?), state })
+        let only = only.ok_or_else(|| Problem::not_found("project", &id.to_string()))?;
+        Ok(Visible { only: Some(only), state, definitions })
     }
 }
 

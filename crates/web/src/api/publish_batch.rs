@@ -14,13 +14,13 @@ use postrider_core::outcome::Outcome;
 use postrider_engine::{ConnectionRef, Refusal, SendOptions};
 use serde_json::{Value, json};
 
-use super::send::{caller_cid, data_format, message};
+use super::send::{caller_cid, caller_trace, data_format, message};
 use super::{Acting, AppState, connection_ref, idempotency, ok};
 use crate::problem::{FieldError, Problem};
 use crate::read::{Fields, Lines, Query, Segments, essence};
 
 /// `batch_lines_max`: requests in one batch; empty lines do not count.
-const BATCH_LINES_MAX: usize = 10_000;
+pub(super) const BATCH_LINES_MAX: usize = 10_000;
 /// Lines that are handed on in one go, at most.
 const LINES_AT_ONCE: usize = 256;
 
@@ -138,7 +138,7 @@ impl Batch {
         let path = format!("{}/{number}", caller.path);
         let now = self.state.clock.now();
         let idempotency = idempotency::read(&caller.headers, self.project, &path, line, now)?;
-        Ok((message, SendOptions { cid: caller.cid.clone(), idempotency }))
+        Ok((message, SendOptions { cid: caller.cid.clone(), idempotency, trace: caller_trace(&caller.headers) }))
     }
 
     /// Stores what is ready, in its order.

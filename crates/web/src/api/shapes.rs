@@ -86,9 +86,7 @@ pub fn dead_letter_json(delivery: &Delivery, connection: Option<&Connection>) ->
 
 /// Where a connection's requests go, placeholders as written.
 fn address(connection: &Connection) -> String {
-    let postrider_core::connection::Target::Rest(target) = &connection.spec.target;
-    let path = connection.written.get("url_path").and_then(Value::as_str).unwrap_or_default();
-    format!("{}{path}", target.host)
+    connection.spec.target.address()
 }
 
 pub fn attempt_json(attempt: &Attempt, masked: &MaskedHeaders) -> Value {
@@ -108,16 +106,17 @@ pub fn attempt_json(attempt: &Attempt, masked: &MaskedHeaders) -> Value {
 
 /// The result object (Z30) as JSON text. `data` goes in as the remote wrote it, so that no number is rounded.
 pub fn outcome_text(outcome: &Outcome) -> String {
-    let object = json!({
-        "is_ok": outcome.state == OutcomeState::IsOk,
-        "is_in_queue": outcome.state == OutcomeState::IsInQueue,
-        "is_in_dlq": outcome.state == OutcomeState::IsInDlq,
-        "msg_id": outcome.msg_id,
-        "cid": outcome.cid,
-        "error": outcome.error,
-    });
-    let response = outcome.response.as_ref().map_or_else(|| "null".to_owned(), answer_text);
-    joined(&object.to_string(), "response", &response)
+    // Written as text at once: this is the answer of every request that is taken in.
+    let or_null = |text: Option<String>| text.map_or_else(|| "null".to_owned(), |text| Value::from(text).to_string());
+    let [is_ok, is_in_queue, is_in_dlq] =
+        [OutcomeState::IsOk, OutcomeState::IsInQueue, OutcomeState::IsInDlq].map(|state| outcome.state == state);
+    format!(
+        r#"{{"is_ok":{is_ok},"is_in_queue":{is_in_queue},"is_in_dlq":{is_in_dlq},"msg_id":{},"cid":{},"error":{},"response":{}}}"#,
+        or_null(outcome.msg_id.map(|id| id.to_string())),
+        or_null(Some(outcome.cid.as_str().to_owned())),
+        or_null(outcome.error.clone()),
+        outcome.response.as_ref().map_or_else(|| "null".to_owned(), answer_text),
+    )
 }
 
 fn answer_text(answer: &Answer) -> String {
@@ -191,7 +190,8 @@ mod tests {
         let fields =
             vec![("Content-Type".to_owned(), content_type.to_owned()), ("content-type".into(), "again".into())];
         let headers = HeaderList::try_from(fields).unwrap();
-        let answer = Answer { status: 500, headers, body: Bytes::from_static(body), incomplete: false };
+        let answer =
+            Answer { status: Some(500), said: None, headers, body: Bytes::from_static(body), incomplete: false };
         let outcome = Outcome {
             state: OutcomeState::IsInQueue,
             msg_id: Some(DeliveryId::from_u128(7)),
@@ -233,7 +233,7 @@ mod tests {
         let fields = vec![("content-type".to_owned(), "application/json".to_owned())];
         let headers = HeaderList::try_from(fields).unwrap();
         let body = Bytes::from_static(b"{\"n\": 12345678901234567890123}");
-        let text = answer_text(&Answer { status: 200, headers, body, incomplete: false });
+        let text = answer_text(&Answer { status: Some(200), said: None, headers, body, incomplete: false });
         assert!(text.ends_with(r#""data":{"n":12345678901234567890123}}"#), "{text}");
     }
 

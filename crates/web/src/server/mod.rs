@@ -4,6 +4,7 @@
 
 mod patience;
 
+use postrider_core::log;
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
@@ -16,13 +17,14 @@ use axum::body::Body;
 use futures_util::FutureExt;
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tower::ServiceExt;
 
+use crate::entrance::Entrance;
 use crate::gate::PeerAddress;
 use crate::problem::Problem;
 use patience::{InService, Patience, PatientStream};
@@ -107,8 +109,9 @@ impl Server {
     }
 
     /// Answers until `stop` completes; then takes no further request, and lets those under way end for at most `grace`.
-    pub async fn serve(self, service: Router, stop: impl Future<Output = ()>, grace: Duration) {
+    pub async fn serve(self, service: impl Into<Entrance>, stop: impl Future<Output = ()>, grace: Duration) {
         let Server { listener, limits, .. } = self;
+        let service: Entrance = service.into();
         let limits = Arc::new(limits);
         let slots = Arc::new(Semaphore::new(limits.connections_max));
         let (stopping, stopping_seen) = watch::channel(false);
@@ -124,7 +127,7 @@ impl Server {
             let (stream, peer) = match accepted {
                 Ok((stream, peer)) => (stream, PeerAddress(peer)),
                 Err(error) => {
-                    tracing::warn!(%error, "accepting a connection failed; trying again");
+                    tracing::warn!(event = log::HTTP_ACCEPT_FAILED, %error, "accepting a connection failed; trying again");
                     tokio::time::sleep(ACCEPT_BACK_OFF).await;
                     continue;
                 }
@@ -144,7 +147,11 @@ impl Server {
         let _ = stopping.send(true);
         let ended = tokio::time::timeout(grace, async { while connections.join_next().await.is_some() {} }).await;
         if ended.is_err() {
-            tracing::warn!(left = connections.len(), "requests did not end within the grace time and are cut off");
+            tracing::warn!(
+                event = log::HTTP_CUT_OFF,
+                left = connections.len(),
+                "requests did not end within the grace time and are cut off"
+            );
             connections.shutdown().await;
         }
     }
@@ -163,7 +170,7 @@ fn refuse(stream: &TcpStream) {
 async fn connection(
     stream: TcpStream,
     peer: PeerAddress,
-    service: Router,
+    service: Entrance,
     limits: &ServerLimits,
     mut stopping: watch::Receiver<bool>,
 ) {
@@ -173,12 +180,11 @@ async fn connection(
     let stream = PatientStream::new(stream, patience.clone());
     let handler = hyper::service::service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer);
-        answer(service.clone(), request, InService::begin(patience.clone()))
+        answer(service.service(), request, InService::begin(patience.clone()))
     });
     let mut connection = hyper::server::conn::http1::Builder::new()
-        .timer(TokioTimer::new())
-        // Waiting for a head is bounded by the stream itself, which tells an idle connection from a slow head; this is the outer bound.
-        .header_read_timeout(limits.idle_timeout + limits.head_timeout)
+        // Waiting for a head is bounded by the stream itself, which tells an idle connection from a slow head.
+        .header_read_timeout(None)
         .max_headers(limits.headers_max)
         .max_buf_size(limits.head_bytes_max)
         .serve_connection(TokioIo::new(stream), handler);
@@ -194,7 +200,7 @@ async fn connection(
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "a connection ended with an error");
+        tracing::debug!(event = log::HTTP_CONNECTION_ENDED, %error, "a connection ended with an error");
     }
     let at_most = if told_to_stop { limits.linger.min(LINGER_WHEN_STOPPING) } else { limits.linger };
     linger(connection.into_parts().io.into_inner().into_inner(), at_most).await;
@@ -208,7 +214,10 @@ fn answer(service: Router, request: Request<Incoming>, in_service: InService) ->
         let response = match handled {
             Ok(Ok(response)) => response,
             Err(_) => {
-                tracing::error!("a request handler panicked; the request was answered 500");
+                tracing::error!(
+                    event = log::HTTP_HANDLER_PANICKED,
+                    "a request handler panicked; the request was answered 500"
+                );
                 axum::response::IntoResponse::into_response(Problem::new(
                     StatusCode::INTERNAL_SERVER_ERROR,
                     "something failed on our side; the server goes on",

@@ -219,5 +219,5 @@ impl Exchange<'_> {
 }
 
 fn timed_out(route: &Route, outgoing: &Outgoing, stage: Stage) -> Reply {
-    cause::timed_out(&route.origin.host, outgoing.timeout, stage, route.rest().pool_size)
+    cause::timed_out(&route.origin.host, outgoing.timeout, stage, route.rest.pool_size)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderValue;
-use postrider_core::connection::{Connection, DataFormat, RestTarget, Target};
+use postrider_core::connection::{Connection, DataFormat, RestTarget};
 use tokio::sync::Semaphore;
 
 use super::origin::Origin;
@@ -19,10 +19,13 @@ pub(super) enum RouteError {
     Host,
     #[error("`content_type` is not a header value")]
     ContentType,
+    #[error("a connection of type `{0}` does not go over HTTP")]
+    Kind(&'static str),
 }
 
 pub(super) struct Route {
     pub(super) connection: Arc<Connection>,
+    pub(super) rest: RestTarget,
     pub(super) origin: Origin,
     pub(super) content_type: HeaderValue,
     /// Attempts at once; each has at most one socket, so this bounds the sockets too.
@@ -32,20 +35,17 @@ pub(super) struct Route {
 
 impl Route {
     pub(super) fn new(connection: &Arc<Connection>, idle_timeout: Duration) -> Result<Self, RouteError> {
-        let Target::Rest(rest) = &connection.spec.target;
+        let rest = connection.spec.target.rest();
+        let rest = rest.ok_or(RouteError::Kind(connection.kind().as_str()))?;
         let slots = usize::try_from(rest.pool_size).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS);
         Ok(Route {
             origin: Origin::new(&rest.host, &rest.tls).map_err(|_| RouteError::Host)?,
             content_type: content_type(rest)?,
             slots: Semaphore::new(slots),
             pool: Pool::new(idle_timeout),
+            rest: rest.clone(),
             connection: connection.clone(),
         })
-    }
-
-    pub(super) fn rest(&self) -> &RestTarget {
-        let Target::Rest(rest) = &self.connection.spec.target;
-        rest
     }
 }
 
@@ -57,6 +57,7 @@ fn content_type(rest: &RestTarget) -> Result<HeaderValue, RouteError> {
             DataFormat::Text => "text/plain; charset=utf-8",
             DataFormat::Form => "application/x-www-form-urlencoded",
             DataFormat::Xml => "application/xml",
+            DataFormat::Hl7 => "application/hl7-v2",
         })),
     }
 }
