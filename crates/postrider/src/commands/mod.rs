@@ -5,6 +5,7 @@ mod connections;
 mod deliveries;
 mod dlq;
 mod export;
+mod health;
 mod import;
 mod jobs;
 mod openapi;
@@ -42,6 +43,7 @@ pub async fn run(args: Args) -> Result<Exit, Failed> {
         Command::Import(args) => import::run(&global, args).await,
         Command::Export(args) => export::run(&global, args).await,
         Command::Schema(args) => schema::run(args),
+        Command::Health => health::run(&global).await,
         Command::Openapi => Ok(openapi::run()),
     }
 }
