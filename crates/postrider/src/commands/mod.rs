@@ -8,6 +8,7 @@ mod deliveries;
 mod dlq;
 mod doctor;
 mod export;
+mod health;
 mod import;
 mod jobs;
 mod man;
@@ -47,6 +48,7 @@ pub async fn run(args: Args) -> Result<Exit, Failed> {
         Command::Import(args) => import::run(&global, args).await,
         Command::Export(args) => export::run(&global, args).await,
         Command::Schema(args) => schema::run(args),
+        Command::Health => health::run(&global).await,
         Command::Openapi => Ok(openapi::run()),
         Command::Backup(args) => backup::run(&global, args).await,
         Command::Restore(args) => restore::run(&global, args).await,
