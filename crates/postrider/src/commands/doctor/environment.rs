@@ -89,8 +89,10 @@ fn unknown(names: impl Iterator<Item = String>) -> Vec<Finding> {
     // Of the tests of this project itself.
     ours.filter(|name| !name.starts_with("POSTRIDER_PEERS_") && !name.starts_with("POSTRIDER_TEST_"))
         .map(|name| {
-            let action = match nearest(&name, known()) {
-                Some(near) => format!("did you mean `{near}`?"),
+            // Keys are in small letters where the nearest one is looked for.
+            let small: Vec<String> = known().map(str::to_lowercase).collect();
+            let action = match nearest(&name, small.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean `{}`?", near.to_uppercase()),
                 None => "remove it: nothing reads it".to_owned(),
             };
             Finding::note(CHECK, format!("{name} is set, and nothing reads it"), action)
