@@ -95,6 +95,10 @@ fn key(doc: &KeyDoc) -> Value {
         Shape::Texts => {
             json!({"type": ["array", "string"], "items": {"type": ["string", "number"]}, "minItems": 1, "uniqueItems": true})
         }
+        Shape::Pairs => {
+            let value = json!({"type": ["string", "number"]});
+            json!({"type": ["object", "null"], "additionalProperties": value})
+        }
         Shape::Numbers { min, max, count_max } => {
             let entry = json!({"anyOf": [number("number", min, max), {"$ref": "#/definitions/environment"}]});
             json!({"type": ["array", "string", "number", "null"], "items": entry, "minItems": 1, "maxItems": count_max})

@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::Timestamp;
+use crate::envelope::Payload;
+use crate::http_url::HttpUrl;
 use crate::id::{ConnectionId, ProjectId};
+use crate::message::HeaderList;
 use crate::path_template::PathTemplate;
 use crate::policy::DeliveryPolicy;
 use crate::settings::{self, SettingError};
@@ -43,17 +46,21 @@ pub struct ConnectionSpec {
 #[serde(rename_all = "lowercase")]
 pub enum ConnectionKind {
     Rest,
+    Webhook,
 }
 
 impl ConnectionKind {
+    pub const ALL: [ConnectionKind; 2] = [ConnectionKind::Rest, ConnectionKind::Webhook];
+
     pub const fn as_str(self) -> &'static str {
         match self {
             ConnectionKind::Rest => "rest",
+            ConnectionKind::Webhook => "webhook",
         }
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        (text == "rest").then_some(ConnectionKind::Rest)
+        ConnectionKind::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 }
 
@@ -61,6 +68,32 @@ impl ConnectionKind {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Target {
     Rest(RestTarget),
+    Webhook(WebhookTarget),
+}
+
+/// A webhook endpoint: an address that people outside named.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WebhookTarget {
+    pub url: HttpUrl,
+    pub description: String,
+    /// As its owner wants it; it can be switched off beside that. Off, it is sent nothing and holds nothing (D28, D29).
+    pub enabled: bool,
+    /// For deliveries from now on (D21).
+    pub payload: Payload,
+    pub addresses: Addresses,
+    pub custom_headers: HeaderList,
+    /// Attempts a second at most; `None`: no limit.
+    pub rate_limit_per_second: Option<u32>,
+    pub tls: TlsSettings,
+}
+
+/// Where the requests of an endpoint may go (R14, D20).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Addresses {
+    /// Public ones, over http or https.
+    Public,
+    /// Public ones, over https.
+    PublicTls,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -109,6 +142,7 @@ impl Target {
     pub const fn kind(&self) -> ConnectionKind {
         match self {
             Target::Rest(_) => ConnectionKind::Rest,
+            Target::Webhook(_) => ConnectionKind::Webhook,
         }
     }
 }
@@ -136,6 +170,7 @@ impl ConnectionSpec {
     pub fn parse(kind: ConnectionKind, written: &Map<String, Value>) -> Result<Self, Vec<SettingError>> {
         match kind {
             ConnectionKind::Rest => settings::rest::parse(written),
+            ConnectionKind::Webhook => settings::webhook::parse(written),
         }
     }
 }

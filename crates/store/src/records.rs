@@ -8,7 +8,7 @@ use postrider_core::id::{
     WorkerId,
 };
 use postrider_core::message::{HeaderList, RequestHead};
-use postrider_core::schedule::Ladder;
+use postrider_core::schedule::LadderTerms;
 use postrider_core::topic::TopicName;
 use postrider_core::{Timestamp, Wait};
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ pub struct NewDelivery {
     pub head: RequestHead,
     pub body: NewBody,
     pub event: Option<EventRef>,
-    pub ladder: Option<Ladder>,
+    pub ladder: Option<LadderTerms>,
     pub progress: Progress,
     /// Whether the queue keeps strict order.
     pub ordered: bool,

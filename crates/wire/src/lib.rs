@@ -8,10 +8,11 @@ pub mod egress;
 pub mod guard;
 pub mod resolve;
 pub mod send;
+pub mod signature;
 mod tls;
 
 pub use auth::Credentials;
 pub use egress::Egress;
 pub use guard::Guard;
 pub use send::http::{HttpOptions, HttpSender};
-pub use send::{Outgoing, Sender};
+pub use send::{Outgoing, Sender, WebhookAttempt};

@@ -15,7 +15,8 @@ pub use dead_letter::{DeadLetterStep, dead_letter_due_at, dead_letter_step};
 use crate::delivery::Progress;
 use crate::policy::DeliveryPolicy;
 use crate::roll::Roll;
-use crate::schedule::{Ladder, Schedule};
+use crate::schedule::{Ladder, LadderTerms, Schedule};
+use crate::status_set::StatusSet;
 use crate::verdict::Verdict;
 use crate::{Reply, Timestamp};
 
@@ -26,16 +27,21 @@ pub struct Snapshot<'a> {
     /// The policy that was read when the round began (Z15).
     pub policy: &'a DeliveryPolicy,
     /// The delivery's own copy (D21).
-    pub ladder: Option<&'a Ladder>,
+    pub ladder: Option<&'a LadderTerms>,
 }
 
 impl<'a> Snapshot<'a> {
     /// The ladder that the delivery climbs: its own copy, or the policy's if it was accepted without one; `None`: it goes in rounds.
     fn ladder_in_force(&self) -> Option<&'a Ladder> {
         match (self.ladder, &self.policy.schedule) {
-            (Some(ladder), _) | (None, Schedule::Ladder(ladder)) => Some(ladder),
+            (Some(LadderTerms { ladder, .. }), _) | (None, Schedule::Ladder(ladder)) => Some(ladder),
             (None, Schedule::Backoff(_)) => None,
         }
+    }
+
+    /// What the ladder tries again: as copied with it, or the policy's.
+    fn retryable_statuses(&self) -> &'a StatusSet {
+        self.ladder.map_or(&self.policy.retryable_statuses, |terms| &terms.retryable_statuses)
     }
 }
 

@@ -36,6 +36,8 @@ pub enum Shape {
     OneOf(&'static [&'static str]),
     /// A list of texts, or a single one.
     Texts,
+    /// An object of texts.
+    Pairs,
     /// A list of numbers from `min` to `max`, at most `count_max` of them, or a text of them with commas.
     Numbers {
         min: f64,
@@ -128,6 +130,40 @@ pub const REST_KEYS: &[KeyDoc] = &[
     key("tls_client_key", "", "the path of a PEM file", "The key of tls_client_cert."),
     key("security", "", "the name of a security definition of the project", "Whose credentials every attempt carries."),
     key("is_active", "true", TRUE_FALSE, "false refuses new calls and holds the queue.").of(Shape::Flag),
+];
+
+/// The keys of `webhook_endpoint` beside those of its delivery.
+pub const WEBHOOK_KEYS: &[KeyDoc] = &[
+    key(
+        "url",
+        "none",
+        "a public http:// or https:// address, such as `https://hooks.example.org/in?team=7`; with the preset patient https only",
+        "Where events are sent.",
+    ),
+    key("description", "", "a text of at most 500 characters", "For people."),
+    key("enabled", "true", TRUE_FALSE, "false: nothing is sent to it, now or later.").of(Shape::Flag),
+    key(
+        "payload",
+        "envelope",
+        "one of envelope, data",
+        "Whether events are sent in an envelope with id, type and timestamp, or as their bare data.",
+    )
+    .of(Shape::OneOf(&["envelope", "data"])),
+    key(
+        "custom_headers",
+        "none",
+        "an object of at most 32 headers with texts of at most 4096 bytes without control characters, none of them written by Postrider itself",
+        "Sent with every request.",
+    )
+    .of(Shape::Pairs),
+    key(
+        "rate_limit_per_second",
+        "none",
+        "a whole number from 1 to 10000",
+        "Attempts a second at most; more wait, and no attempt is used up by that.",
+    )
+    .of(Shape::Whole { min: 1, max: 10_000 }),
+    key("security", "", "the name of a security definition of the project", "Whose credentials every attempt carries."),
 ];
 
 const BASIC_AUTH_KEYS: &[KeyDoc] = &[

@@ -5,6 +5,7 @@
 
 mod canonical;
 pub mod delivery;
+pub mod headers;
 mod host;
 pub mod keys;
 mod ladder;
@@ -13,14 +14,17 @@ pub mod objects;
 mod reader;
 pub mod rest;
 pub mod security;
+pub mod subscription;
 mod tls;
 mod warnings;
+pub mod webhook;
 
 pub use crate::setting::SettingError;
 pub use canonical::{ALIASES, canonical, differing};
 pub(crate) use host::read_host;
-pub use keys::{DELIVERY_KEYS, KeyDoc, REST_KEYS, Shape, security_keys};
+pub use keys::{DELIVERY_KEYS, KeyDoc, REST_KEYS, Shape, WEBHOOK_KEYS, security_keys};
 pub use nearest::nearest;
+pub use subscription::PUSH_KEYS;
 pub use warnings::{PASSED_OVER, PASSED_OVER_FAMILIES, SettingWarning, all_warnings, warnings};
 
 use crate::Wait;
@@ -30,6 +34,7 @@ use crate::connection::ConnectionKind;
 pub fn keys_of(kind: ConnectionKind) -> impl Iterator<Item = &'static KeyDoc> {
     let own = match kind {
         ConnectionKind::Rest => REST_KEYS,
+        ConnectionKind::Webhook => WEBHOOK_KEYS,
     };
     own.iter().chain(DELIVERY_KEYS)
 }

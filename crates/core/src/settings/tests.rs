@@ -8,6 +8,7 @@ use crate::connection::{ConnectionSpec, DataFormat, RestTarget, Target};
 mod delivery_keys;
 mod rest_keys;
 mod security_keys;
+mod webhook_keys;
 
 /// The keys over a connection that has only what must be there.
 fn written(keys: Value) -> Map<String, Value> {
@@ -24,7 +25,7 @@ fn read(keys: Value) -> ConnectionSpec {
 }
 
 fn target(keys: Value) -> RestTarget {
-    let Target::Rest(target) = read(keys).target;
+    let Target::Rest(target) = read(keys).target else { panic!("a REST target") };
     target
 }
 
@@ -173,7 +174,7 @@ fn z03_the_shape_of_a_key_is_what_is_read() {
     let mut shapes = std::collections::BTreeSet::new();
     for doc in keys_of(ConnectionKind::Rest) {
         let (taken, refused) = match doc.shape {
-            Shape::Text | Shape::Texts => (vec![], vec![json!(1), json!(true)]),
+            Shape::Text | Shape::Texts | Shape::Pairs => (vec![], vec![json!(1), json!(true)]),
             Shape::Flag => (vec![json!(true), json!(false)], vec![json!(1), json!("true")]),
             Shape::Whole { min, max } => {
                 let below = i64::from(min) - 1;

@@ -22,6 +22,8 @@ pub(super) fn is_passed_over(kind: ConnectionKind, key: &str) -> bool {
         ConnectionKind::Rest => {
             PASSED_OVER.contains(&key) || PASSED_OVER_FAMILIES.iter().any(|family| key.starts_with(family))
         }
+        // The platform has no such section.
+        ConnectionKind::Webhook => false,
     }
 }
 
@@ -66,7 +68,7 @@ fn about_target(target: &Target, warnings: &mut Vec<SettingWarning>) {
             let message = "`tls_verify` is false: anybody between here and the server can read and change requests";
             warnings.push(SettingWarning::new("tls_verify", message));
         }
-        Target::Rest(_) => {}
+        Target::Rest(_) | Target::Webhook(_) => {}
     }
 }
 

@@ -10,6 +10,8 @@ pub mod commands;
 pub mod configuration;
 pub mod configure;
 pub mod credentials;
+pub mod endpoints;
+pub mod events;
 pub(crate) mod fixture;
 pub mod intake;
 pub mod jobs;
@@ -145,6 +147,18 @@ macro_rules! conformance_suite {
                 a_topic_goes_with_its_messages_and_subscriptions,
                 a_deleted_subscription_owes_nothing,
             }
+            endpoints {
+                d46_keys_are_replaced_only_by_whoever_saw_them,
+                v06_a_test_and_a_verification_change_nothing_else,
+            }
+            events {
+                d40_the_body_of_an_event_is_stored_once,
+                d40_an_event_makes_its_topic_or_is_refused,
+                d40_a_given_id_is_published_once,
+                d07_an_event_without_room_leaves_nothing,
+                d40_a_connection_that_is_gone_is_left_out,
+                events_are_listed_newest_first_over_all_topics,
+            }
             retention {
                 v07_the_log_goes_in_bounded_steps_oldest_first,
                 d07_what_waits_and_the_dlq_are_never_pruned,
@@ -214,6 +228,13 @@ macro_rules! conformance_suite {
             topics {
                 z22_every_existing_subscription_gets_each_message,
             }
+            endpoints {
+                d46_an_endpoint_comes_with_its_keys_and_goes_with_its_connection,
+            }
+            events {
+                d40_an_event_and_its_deliveries_survive_a_kill_together,
+                p02_a_push_subscription_changes_together_with_its_entry,
+            }
             jobs {
                 z13_a_job_goes_on_behind_its_cursor_after_a_kill,
             }
@@ -266,6 +287,8 @@ mod tests {
             include_str!("calls.rs"),
             include_str!("topics.rs"),
             include_str!("credentials.rs"),
+            include_str!("endpoints.rs"),
+            include_str!("events.rs"),
             include_str!("audit.rs"),
             include_str!("retention.rs"),
             include_str!("listing.rs"),

@@ -9,6 +9,8 @@ mod commands;
 mod configuration;
 mod configure;
 mod credentials;
+mod endpoints;
+mod events;
 mod intake;
 mod jobs;
 mod listing;

@@ -14,10 +14,12 @@ use postrider_core::id::{
     TopicId, WorkerId,
 };
 use postrider_core::security::SecurityDefinition;
+use postrider_core::subscription::PushSubscription;
 use postrider_core::{Timestamp, Wait};
 
 use crate::audit::AuditEntry;
 use crate::credentials::ApiKey;
+use crate::endpoints::EndpointRow;
 use crate::records::*;
 use crate::{Job, StoreError, StoreLimits};
 
@@ -48,6 +50,8 @@ pub(super) struct Data {
     pub subscriptions: BTreeMap<SubscriptionId, PullSubscription>,
     /// What each subscription has not acknowledged yet.
     pub owed: BTreeMap<(SubscriptionId, i64), Owed>,
+    pub endpoints: BTreeMap<ConnectionId, EndpointRow>,
+    pub push_subscriptions: BTreeMap<SubscriptionId, PushSubscription>,
     pub api_keys: BTreeMap<KeyId, ApiKey>,
     pub audit: BTreeMap<(Timestamp, AuditId), AuditEntry>,
     /// Entries of commands that have no answer yet.

@@ -4,7 +4,7 @@ use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
 use postrider_core::id::{ConnectionId, ProjectId};
 
-use super::commands;
+use super::{commands, endpoints, events};
 use super::queues::{self, Queue};
 use super::rows::{CHANGING, FIXED, json, key};
 use super::security;
@@ -158,6 +158,8 @@ pub(super) fn delete_connection(work: &Work, id: ConnectionId, forced: bool, now
     }
     discard_all(work, &id_key, now)?;
     commands::answer_all_of_queue(work, id)?;
+    endpoints::delete(work, &id_key)?;
+    events::delete_push_to(work, &id_key)?;
     work.execute("DELETE FROM connection WHERE id = ?1", &[&id_key])?;
     if queue.accepted == 0 {
         return queues::remove(work, id);

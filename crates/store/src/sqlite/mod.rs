@@ -12,6 +12,8 @@ mod configuration;
 mod configure;
 mod credentials;
 mod disk;
+mod endpoints;
+mod events;
 mod failures;
 mod filter;
 mod group;

@@ -52,8 +52,8 @@ pub fn delivery_json(delivery: &Delivery, connection: Option<&str>, masked: &Mas
 
 /// Attempts in all: a ladder's, raised by retries by hand. Rounds go on as long as the policy says, so there is none.
 fn max_attempts(delivery: &Delivery) -> Option<u32> {
-    let ladder = delivery.ladder.as_ref()?;
-    Some(delivery.progress.allowed_attempts.unwrap_or(ladder.max_attempts()))
+    let terms = delivery.ladder.as_ref()?;
+    Some(delivery.progress.allowed_attempts.unwrap_or(terms.ladder.max_attempts()))
 }
 
 /// An item of Failed Messages as the second seed has it, and ours behind.

@@ -9,16 +9,17 @@ use http::header::{
 };
 use http::{Method, Request, Uri};
 use http_body_util::Full;
+use postrider_core::connection::Target;
 use postrider_core::path_template::FillError;
 
 use super::link::OutgoingRequest;
 use super::route::Route;
-use super::{OUR_USER_AGENT, Outgoing};
+use super::{OUR_USER_AGENT, Outgoing, webhook};
 use crate::auth::Authorization;
 
 const CID: HeaderName = HeaderName::from_static("x-postrider-cid");
 const MSG_ID: HeaderName = HeaderName::from_static("x-postrider-msg-id");
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
 
@@ -31,6 +32,8 @@ pub(super) enum Unsendable {
     Address,
     #[error("the method {0} cannot be delivered")]
     Method(String),
+    #[error("nothing says how a request to this endpoint is signed")]
+    NotSigned,
     #[error("the header `{0}` cannot be sent")]
     Header(String),
 }
@@ -43,10 +46,16 @@ pub(super) fn build(
 ) -> Result<OutgoingRequest, Unsendable> {
     let head = &outgoing.head;
     let method = method(head.method.as_str())?;
-    let target = route.rest().url_path.fill(&head.params, &head.path)?;
+    let (target, headers) = match &route.connection.spec.target {
+        Target::Rest(rest) => (rest.url_path.fill(&head.params, &head.path)?, headers(route, outgoing)?),
+        Target::Webhook(endpoint) => {
+            let attempt = outgoing.webhook.as_ref().ok_or(Unsendable::NotSigned)?;
+            (endpoint.url.target().to_owned(), webhook::headers(route, endpoint, outgoing, attempt)?)
+        }
+    };
     let mut request = Request::new(Full::new(outgoing.body.clone()));
     *request.uri_mut() = Uri::try_from(target).map_err(|_| Unsendable::Address)?;
-    *request.headers_mut() = headers(route, outgoing)?;
+    *request.headers_mut() = headers;
     if let Some(Authorization { name, value, .. }) = authorization {
         // What the definition says holds, whatever the caller sent along under that name.
         request.headers_mut().insert(name.clone(), value.clone());
@@ -89,7 +98,7 @@ fn headers(route: &Route, outgoing: &Outgoing) -> Result<HeaderMap, Unsendable> 
     Ok(map)
 }
 
-fn text_value(text: String, name: &HeaderName) -> Result<HeaderValue, Unsendable> {
+pub(super) fn text_value(text: String, name: &HeaderName) -> Result<HeaderValue, Unsendable> {
     HeaderValue::from_maybe_shared(Bytes::from(text)).map_err(|_| Unsendable::Header(name.to_string()))
 }
 
