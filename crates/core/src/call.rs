@@ -37,7 +37,7 @@ pub fn next_step(
     };
     let Some(scheduled) = scheduled else { return CallStep::Return };
     let asked = reply.answer().and_then(|answer| {
-        retry_after::honoured(policy.retry_after, answer.status, answer.headers.get("retry-after"), now)
+        retry_after::honoured(policy.retry_after, answer.status?, answer.headers.get("retry-after"), now)
     });
     match (asked, total) {
         (None, _) => CallStep::RetryAfter(scheduled),

@@ -2,15 +2,20 @@
 //!
 //! What an operator wrote is kept as written; `spec` is what it means, validated. This module must not know how to reach anything.
 
+mod mllp;
+mod rest;
+mod webhook;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use mllp::{AckMatch, ApplicationAck, Framing, MllpTarget, RetryOn, SegmentEnds};
+pub use rest::RestTarget;
+pub use webhook::{Addresses, WebhookTarget};
+
 use crate::Timestamp;
-use crate::envelope::Payload;
-use crate::http_url::HttpUrl;
 use crate::id::{ConnectionId, ProjectId};
-use crate::message::HeaderList;
-use crate::path_template::PathTemplate;
+use crate::message::RequestHead;
 use crate::policy::DeliveryPolicy;
 use crate::settings::{self, SettingError};
 
@@ -46,15 +51,20 @@ pub struct ConnectionSpec {
 #[serde(rename_all = "lowercase")]
 pub enum ConnectionKind {
     Rest,
+    Mllp,
     Webhook,
 }
 
 impl ConnectionKind {
+    /// In the order in which lists name them.
     pub const ALL: [ConnectionKind; 2] = [ConnectionKind::Rest, ConnectionKind::Webhook];
+    /// What may be written, in words that continue "allowed is …".
+    pub const ALLOWED: &str = "one of rest, webhook";
 
     pub const fn as_str(self) -> &'static str {
         match self {
             ConnectionKind::Rest => "rest",
+            ConnectionKind::Mllp => "mllp",
             ConnectionKind::Webhook => "webhook",
         }
     }
@@ -64,48 +74,12 @@ impl ConnectionKind {
     }
 }
 
-/// Where requests go, per kind. A further kind is a further variant.
+/// Where requests go, per kind. A further kind is a further variant, its settings a file beside these, and its sender one in `wire`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Target {
     Rest(RestTarget),
+    Mllp(MllpTarget),
     Webhook(WebhookTarget),
-}
-
-/// A webhook endpoint: an address that people outside named.
-#[derive(Clone, Debug, PartialEq)]
-pub struct WebhookTarget {
-    pub url: HttpUrl,
-    pub description: String,
-    /// As its owner wants it; it can be switched off beside that. Off, it is sent nothing and holds nothing (D28, D29).
-    pub enabled: bool,
-    /// For deliveries from now on (D21).
-    pub payload: Payload,
-    pub addresses: Addresses,
-    pub custom_headers: HeaderList,
-    /// Attempts a second at most; `None`: no limit.
-    pub rate_limit_per_second: Option<u32>,
-    pub tls: TlsSettings,
-}
-
-/// Where the requests of an endpoint may go (R14, D20).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Addresses {
-    /// Public ones, over http or https.
-    Public,
-    /// Public ones, over https.
-    PublicTls,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct RestTarget {
-    /// `http://…` or `https://…`: scheme, host and port, no path, no user info, no slash at the end.
-    pub host: String,
-    pub url_path: PathTemplate,
-    pub content_type: Option<String>,
-    pub data_format: DataFormat,
-    /// Sockets kept open at most, and attempts at once at most.
-    pub pool_size: u32,
-    pub tls: TlsSettings,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +88,8 @@ pub enum DataFormat {
     Text,
     Form,
     Xml,
+    /// Messages of HL7 version 2: no choice of anybody's, but what goes over MLLP.
+    Hl7,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,6 +107,14 @@ pub struct ClientCertificate {
     /// The certificate and its chain.
     pub cert_path: String,
     pub key_path: String,
+    /// The settings that name the two files, for messages.
+    pub keys: &'static CertificateKeys,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct CertificateKeys {
+    pub cert: &'static str,
+    pub key: &'static str,
 }
 
 impl TlsSettings {
@@ -142,7 +126,56 @@ impl Target {
     pub const fn kind(&self) -> ConnectionKind {
         match self {
             Target::Rest(_) => ConnectionKind::Rest,
+            Target::Mllp(_) => ConnectionKind::Mllp,
             Target::Webhook(_) => ConnectionKind::Webhook,
+        }
+    }
+
+    pub const fn rest(&self) -> Option<&RestTarget> {
+        match self {
+            Target::Rest(rest) => Some(rest),
+            Target::Mllp(_) | Target::Webhook(_) => None,
+        }
+    }
+
+    pub const fn webhook(&self) -> Option<&WebhookTarget> {
+        match self {
+            Target::Webhook(endpoint) => Some(endpoint),
+            Target::Rest(_) | Target::Mllp(_) => None,
+        }
+    }
+
+    pub const fn mllp(&self) -> Option<&MllpTarget> {
+        match self {
+            Target::Mllp(mllp) => Some(mllp),
+            Target::Rest(_) | Target::Webhook(_) => None,
+        }
+    }
+
+    /// Where requests go, as people are shown it; placeholders as written.
+    pub fn address(&self) -> String {
+        match self {
+            Target::Rest(rest) => format!("{}{}", rest.host, rest.url_path.as_str()),
+            Target::Mllp(mllp) => mllp.address(),
+            Target::Webhook(endpoint) => endpoint.url.to_string(),
+        }
+    }
+
+    /// What bodies are.
+    pub const fn data_format(&self) -> DataFormat {
+        match self {
+            Target::Rest(rest) => rest.data_format,
+            Target::Mllp(_) => DataFormat::Hl7,
+            Target::Webhook(_) => DataFormat::Json,
+        }
+    }
+
+    /// Whether a request only reads, so that it never queues (Z12).
+    pub fn only_reads(&self, head: &RequestHead) -> bool {
+        match self {
+            Target::Rest(_) => head.method.only_reads(),
+            // What an endpoint is sent always means something to it.
+            Target::Mllp(_) | Target::Webhook(_) => false,
         }
     }
 }
@@ -168,10 +201,7 @@ impl Connection {
 impl ConnectionSpec {
     /// Reads the YAML keys of an outgoing connection of this kind. All errors at once, each with its field.
     pub fn parse(kind: ConnectionKind, written: &Map<String, Value>) -> Result<Self, Vec<SettingError>> {
-        match kind {
-            ConnectionKind::Rest => settings::rest::parse(written),
-            ConnectionKind::Webhook => settings::webhook::parse(written),
-        }
+        settings::parse(kind, written)
     }
 }
 
@@ -194,4 +224,20 @@ pub fn check_name(name: &str) -> Result<(), SettingError> {
         ));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ConnectionKind;
+
+    #[test]
+    fn d16_every_kind_reads_back_and_is_named_where_another_is_refused() {
+        for kind in ConnectionKind::ALL {
+            assert_eq!(ConnectionKind::parse(kind.as_str()), Some(kind));
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
+        }
+        let names = ConnectionKind::ALL.map(ConnectionKind::as_str).join(", ");
+        assert_eq!(ConnectionKind::ALLOWED, format!("one of {names}"));
+        assert_eq!(ConnectionKind::parse("REST"), None);
+    }
 }

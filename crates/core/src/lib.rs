@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod access;
+pub mod ack;
 pub mod attempt;
 pub mod call;
 pub mod connection;
@@ -23,6 +24,7 @@ pub mod outcome;
 pub mod pace;
 pub mod path_template;
 pub mod policy;
+pub mod readiness;
 mod reply;
 pub mod retry_after;
 pub mod roll;
@@ -38,7 +40,7 @@ pub mod topic;
 pub mod verdict;
 
 pub use failure::Failure;
-pub use reply::{Answer, NoAnswer, NoAnswerKind, Reply};
+pub use reply::{Answer, NoAnswer, NoAnswerKind, Reply, Said};
 pub use secret::{MASK, Secret};
 pub use setting::SettingError;
 pub use time::{Timestamp, Wait};

@@ -4,25 +4,36 @@
 
 use bytes::Bytes;
 
+use crate::ack::Ack;
 use crate::message::HeaderList;
 
 /// The end of one attempt, as the sender saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// A status line came; it decides the outcome (R16).
+    /// An answer came; over HTTP its status line decides the outcome (R16), over MLLP its acknowledgment code.
     Answered(Answer),
-    /// No status line came.
+    /// None came.
     Unanswered(NoAnswer),
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    pub status: u16,
+    /// The status over HTTP; other protocols have none.
+    pub status: Option<u16>,
+    /// Empty where the protocol has none.
     pub headers: HeaderList,
+    /// What the body says about the outcome, in protocols that say it there.
+    pub said: Option<Said>,
     /// At most `response_bytes_max` bytes (D07).
     pub body: Bytes,
     /// The body was cut: over the limit, too slow or broken off (D24).
     pub incomplete: bool,
+}
+
+/// What an answer's body says about the outcome, one variant for each protocol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    Ack(Ack),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +49,8 @@ pub enum NoAnswerKind {
     Timeout,
     /// Refused, reset, closed before an answer, DNS or TLS failure, or bytes that are no valid answer.
     Unreachable,
+    /// The message was sent and no acknowledgment of it came: none at all, none that can be read, or only others' (Z01).
+    NoAck,
     /// The egress guard does not let requests go to this address; nothing was sent.
     NotAllowed,
     /// The request cannot be built for this connection, such as a missing path parameter; nothing was sent.
@@ -53,10 +66,22 @@ impl Reply {
         Reply::Unanswered(NoAnswer { kind, detail: detail.into() })
     }
 
+    /// An answer over HTTP of which only the status is known.
+    pub fn of_status(status: u16) -> Self {
+        Reply::Answered(Answer { status: Some(status), ..Answer::default() })
+    }
+
     pub fn answer(&self) -> Option<&Answer> {
         match self {
             Reply::Answered(answer) => Some(answer),
             Reply::Unanswered(_) => None,
         }
+    }
+}
+
+impl Answer {
+    /// The acknowledgment, over MLLP.
+    pub fn ack(&self) -> Option<&Ack> {
+        self.said.as_ref().map(|Said::Ack(ack)| ack)
     }
 }

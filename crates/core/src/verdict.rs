@@ -2,7 +2,9 @@
 //!
 //! This module must not know of retries, queues or clocks; `decide` draws the consequences.
 
-use crate::{Answer, Failure, NoAnswerKind, Reply};
+use crate::ack::AckMeaning;
+use crate::connection::{RetryOn, Target};
+use crate::{Failure, NoAnswer, NoAnswerKind, Reply};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -30,34 +32,70 @@ pub enum Again {
     Refused,
 }
 
-/// The verdict over HTTP: a status line decides, and only 2xx is a delivery (Z10, R16, V01).
-pub fn over_http(reply: &Reply) -> Verdict {
-    match reply {
-        Reply::Answered(answer) if (200..300).contains(&answer.status) => Verdict::Delivered,
-        Reply::Answered(answer) => Verdict::Failed(Failed {
-            failure: Failure::Status,
-            error: status_error(answer),
-            again: Again::Worthwhile,
-            status: Some(answer.status),
-        }),
-        Reply::Unanswered(none) => {
-            let (failure, again) = match none.kind {
-                NoAnswerKind::Timeout => (Failure::Timeout, Again::Worthwhile),
-                NoAnswerKind::Unreachable => (Failure::Unreachable, Again::Worthwhile),
-                NoAnswerKind::NotAllowed => (Failure::NotAllowed, Again::Refused),
-                // Somebody may bring the key back; until then nothing goes out without credentials.
-                NoAnswerKind::SecretUnreadable => (Failure::SecretUnreadable, Again::Worthwhile),
-                // The connection may be mended before the next attempt, so one is still worth making.
-                NoAnswerKind::Unsendable | NoAnswerKind::Internal => (Failure::Error, Again::Worthwhile),
-            };
-            Verdict::Failed(Failed { failure, error: none.detail.clone(), again, status: None })
-        }
+/// The verdict that this kind of target comes to.
+pub fn of(target: &Target, reply: &Reply) -> Verdict {
+    match target {
+        Target::Rest(_) | Target::Webhook(_) => over_http(reply),
+        Target::Mllp(mllp) => over_mllp(mllp.retry_on, reply),
     }
 }
 
-fn status_error(answer: &Answer) -> String {
+/// The verdict over HTTP: a status line decides, and only 2xx is a delivery (Z10, R16, V01).
+pub fn over_http(reply: &Reply) -> Verdict {
+    let answer = match reply {
+        Reply::Answered(answer) => answer,
+        Reply::Unanswered(none) => return unanswered(none),
+    };
     match answer.status {
-        300..400 => format!("HTTP {}: redirects are not followed", answer.status),
+        Some(200..300) => Verdict::Delivered,
+        Some(status) => Verdict::Failed(Failed {
+            failure: Failure::Status,
+            error: status_error(status),
+            again: Again::Worthwhile,
+            status: Some(status),
+        }),
+        None => unanswered(&NoAnswer { kind: NoAnswerKind::Internal, detail: "an answer without a status".to_owned() }),
+    }
+}
+
+/// The verdict over MLLP: the acknowledgment code decides, and only `AA` and `CA` are deliveries (Z01, Z32, D25).
+///
+/// `AR` asks for another attempt; `AE` says that the message itself is at fault, unless the connection knows better (`retry_on`).
+pub fn over_mllp(retry_on: RetryOn, reply: &Reply) -> Verdict {
+    let answer = match reply {
+        Reply::Answered(answer) => answer,
+        Reply::Unanswered(none) => return unanswered(none),
+    };
+    let Some(ack) = answer.ack() else {
+        let detail = "an answer without an acknowledgment".to_owned();
+        return unanswered(&NoAnswer { kind: NoAnswerKind::NoAck, detail });
+    };
+    let helps = match ack.code.meaning() {
+        AckMeaning::Accepted => return Verdict::Delivered,
+        AckMeaning::Error => retry_on.errors,
+        AckMeaning::Reject => retry_on.rejects,
+    };
+    let again = if helps { Again::Worthwhile } else { Again::Pointless };
+    Verdict::Failed(Failed { failure: Failure::Rejected, error: ack.shown(), again, status: None })
+}
+
+fn unanswered(none: &NoAnswer) -> Verdict {
+    let (failure, again) = match none.kind {
+        NoAnswerKind::Timeout => (Failure::Timeout, Again::Worthwhile),
+        NoAnswerKind::Unreachable => (Failure::Unreachable, Again::Worthwhile),
+        NoAnswerKind::NoAck => (Failure::NoAck, Again::Worthwhile),
+        NoAnswerKind::NotAllowed => (Failure::NotAllowed, Again::Refused),
+        // Somebody may bring the key back; until then nothing goes out without credentials.
+        NoAnswerKind::SecretUnreadable => (Failure::SecretUnreadable, Again::Worthwhile),
+        // The connection may be mended before the next attempt, so one is still worth making.
+        NoAnswerKind::Unsendable | NoAnswerKind::Internal => (Failure::Error, Again::Worthwhile),
+    };
+    Verdict::Failed(Failed { failure, error: none.detail.clone(), again, status: None })
+}
+
+fn status_error(status: u16) -> String {
+    match status {
+        300..400 => format!("HTTP {status}: redirects are not followed"),
         status => format!("HTTP {status}"),
     }
 }
@@ -65,9 +103,11 @@ fn status_error(answer: &Answer) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ack::{Ack, AckCode};
+    use crate::{Answer, Said};
 
     fn answered(status: u16, incomplete: bool) -> Reply {
-        Reply::Answered(Answer { status, incomplete, ..Answer::default() })
+        Reply::Answered(Answer { status: Some(status), incomplete, ..Answer::default() })
     }
 
     // proves: V01, R16
@@ -86,6 +126,7 @@ mod tests {
         for (kind, failure, again) in [
             (NoAnswerKind::Timeout, Failure::Timeout, Again::Worthwhile),
             (NoAnswerKind::Unreachable, Failure::Unreachable, Again::Worthwhile),
+            (NoAnswerKind::NoAck, Failure::NoAck, Again::Worthwhile),
             (NoAnswerKind::NotAllowed, Failure::NotAllowed, Again::Refused),
             (NoAnswerKind::Unsendable, Failure::Error, Again::Worthwhile),
             (NoAnswerKind::Internal, Failure::Error, Again::Worthwhile),
@@ -94,5 +135,38 @@ mod tests {
             let Verdict::Failed(failed) = over_http(&Reply::unanswered(kind, "why")) else { panic!("{kind:?}") };
             assert_eq!((failed.failure, failed.again, failed.error.as_str()), (failure, again, "why"));
         }
+    }
+
+    fn acknowledged(code: AckCode) -> Reply {
+        let said = Some(Said::Ack(Ack::single(code, Some("bed taken".to_owned()))));
+        Reply::Answered(Answer { said, ..Answer::default() })
+    }
+
+    // proves: Z01, Z32
+    #[test]
+    fn d25_ar_may_help_ae_does_not_and_a_connection_may_say_otherwise() {
+        let both = RetryOn { errors: true, rejects: true };
+        let none = RetryOn { errors: false, rejects: false };
+        for (code, retry_on, again) in [
+            (AckCode::Ae, RetryOn::STANDARD, Again::Pointless),
+            (AckCode::Ce, RetryOn::STANDARD, Again::Pointless),
+            (AckCode::Ar, RetryOn::STANDARD, Again::Worthwhile),
+            (AckCode::Cr, RetryOn::STANDARD, Again::Worthwhile),
+            (AckCode::Ae, both, Again::Worthwhile),
+            (AckCode::Ar, none, Again::Pointless),
+        ] {
+            let Verdict::Failed(failed) = over_mllp(retry_on, &acknowledged(code)) else { panic!("{code}") };
+            assert_eq!((failed.failure, failed.again, failed.status), (Failure::Rejected, again, None), "{code}");
+            assert_eq!(failed.error, format!("{code} bed taken"));
+        }
+        for code in [AckCode::Aa, AckCode::Ca] {
+            assert_eq!(over_mllp(none, &acknowledged(code)), Verdict::Delivered);
+        }
+    }
+
+    #[test]
+    fn z01_an_answer_without_an_acknowledgment_is_none() {
+        let Verdict::Failed(failed) = over_mllp(RetryOn::STANDARD, &Reply::of_status(200)) else { panic!("delivered") };
+        assert_eq!((failed.failure, failed.again), (Failure::NoAck, Again::Worthwhile));
     }
 }

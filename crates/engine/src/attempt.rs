@@ -28,6 +28,7 @@ pub(crate) fn make(shared: &Arc<Shared>, mut outgoing: Outgoing) -> BoxFuture<'s
     let shared = Arc::clone(shared);
     Box::pin(async move {
         let number = outgoing.attempt;
+        let target = Arc::clone(&outgoing.connection);
         let started_at = shared.clock.now();
         let started = shared.clock.monotonic();
         let reply = match shared.securities.credentials_for(&outgoing.connection) {
@@ -39,7 +40,7 @@ pub(crate) fn make(shared: &Arc<Shared>, mut outgoing: Outgoing) -> BoxFuture<'s
             Err(why) => Reply::unanswered(NoAnswerKind::SecretUnreadable, why),
         };
         let took = shared.clock.monotonic().saturating_sub(started);
-        let verdict = verdict::over_http(&reply);
+        let verdict = verdict::of(&target.spec.target, &reply);
         let record = record(number, started_at, took, &verdict, &reply);
         shared.tally.attempted(record.failure);
         Ended { reply, verdict, record }
@@ -64,7 +65,7 @@ fn record(number: u32, started_at: Timestamp, took: Wait, verdict: &Verdict, rep
         started_at,
         took,
         failure,
-        status: answer.map(|answer| answer.status),
+        status: answer.and_then(|answer| answer.status),
         error,
         response_headers: answer.map_or_else(HeaderList::default, |answer| answer.headers.clone()),
         response_body: answer.map_or_else(Bytes::new, |answer| first_bytes(&answer.body)),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use postrider_core::readiness::Worker;
 use postrider_store::{CallRecord, StoreError};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
@@ -104,6 +105,7 @@ pub(crate) async fn run(shared: Arc<Shared>, mut entries: mpsc::Receiver<Entry>)
     let batch_max = shared.options.settle_batch_max.max(1);
     let mut taken = Vec::with_capacity(batch_max);
     while entries.recv_many(&mut taken, batch_max).await > 0 {
+        shared.vitals.busy(Worker::CallLog);
         let count = taken.len();
         let (records, waiting): (Vec<_>, Vec<_>) = taken.drain(..).map(|entry| (entry.record, entry.written)).unzip();
         write(&shared, records).await;
@@ -111,6 +113,7 @@ pub(crate) async fn run(shared: Arc<Shared>, mut entries: mpsc::Receiver<Entry>)
             let _ = written.send(());
         }
         shared.call_log.close(count);
+        shared.vitals.idle(Worker::CallLog);
     }
 }
 
@@ -123,6 +126,7 @@ async fn write(shared: &Shared, batch: Vec<CallRecord>) {
                 tracing::warn!(%error, "ended calls cannot be logged yet");
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(LONGEST_PAUSE);
+                shared.vitals.busy(Worker::CallLog);
             }
             Err(StoreError::Closed) => return,
             Err(error) if batch.len() == 1 => {

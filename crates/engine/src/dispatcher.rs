@@ -12,6 +12,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use postrider_core::Wait;
 use postrider_core::id::QueueId;
+use postrider_core::readiness::Worker;
 use postrider_store::{StoreError, TakenQueue};
 use tokio::sync::{Notify, mpsc};
 
@@ -130,6 +131,7 @@ pub(crate) async fn take_orphans(shared: &Arc<Shared>) -> Result<(), StoreError>
         for one in taken {
             queue(shared, one.lease.queue_id, Some(one));
         }
+        shared.vitals.idle(Worker::Dispatcher);
         if last {
             return Ok(());
         }
@@ -139,7 +141,9 @@ pub(crate) async fn take_orphans(shared: &Arc<Shared>) -> Result<(), StoreError>
 /// The task that looks for orphans: needed only where other workers share the store and may die.
 pub(crate) async fn look_for_orphans(shared: Arc<Shared>) {
     loop {
+        shared.vitals.idle(Worker::Dispatcher);
         tokio::time::sleep(LOOK_FOR_ORPHANS).await;
+        shared.vitals.busy(Worker::Dispatcher);
         // Another worker may have stored something in a queue of ours, or an operator there may have asked for something.
         for handle in shared.queues.all() {
             handle.tell(ToRunner::Wake);

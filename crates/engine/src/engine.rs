@@ -28,6 +28,7 @@ use crate::securities::Security;
 use crate::shared::Shared;
 use crate::tally::Figures;
 use crate::vault::Vault;
+use crate::vitals::Standing;
 use crate::{configuring, entry, importing, lifecycle, topics};
 
 /// A running engine. Clones share it.
@@ -105,6 +106,16 @@ impl Engine {
     pub fn read_jobs(&self) -> &dyn Jobs {
         let store: &dyn Store = &*self.shared.store;
         store
+    }
+
+    /// Whether the process is worth keeping; answered from memory (P06).
+    pub fn live(&self) -> Vec<Standing> {
+        self.shared.vitals.live()
+    }
+
+    /// Whether requests should be sent here now; answered from memory (P06).
+    pub fn ready(&self) -> Vec<Standing> {
+        self.shared.vitals.ready(self.shared.is_stopping())
     }
 
     /// What this process has done since it started.

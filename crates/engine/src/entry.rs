@@ -4,13 +4,13 @@
 
 use std::sync::Arc;
 
-use postrider_core::connection::{Connection, Target};
+use postrider_core::connection::Connection;
 use postrider_core::delivery::{Origin, Progress};
 use postrider_core::id::{Cid, DeliveryId, ProjectId};
 use postrider_core::message::Message;
 use postrider_core::outcome::Outcome;
 use postrider_core::schedule::LadderTerms;
-use postrider_core::{Answer, Reply, SettingError};
+use postrider_core::{Answer, Reply};
 use postrider_store::{Enqueued, NewBody, NewDelivery, StoreError};
 
 use crate::call::{self, Retries};
@@ -28,7 +28,7 @@ pub(crate) async fn send(
     options: SendOptions,
 ) -> Result<Outcome, Refusal> {
     let connection = accept(shared, project, wanted, &message)?;
-    let only_reads = message.head.method.only_reads();
+    let only_reads = connection.spec.target.only_reads(&message.head);
     let new = new_delivery(shared, &connection, message, options, Origin::Call);
     // Z18, D31: with requests still queued, a connection whose queue was turned off behaves as if it were on.
     let queued = connection.spec.policy.queue.use_queue
@@ -160,12 +160,7 @@ fn check_message(shared: &Shared, connection: &Connection, message: &Message) ->
     if given > allowed {
         return Err(Refusal::TooLarge { given, allowed });
     }
-    let Target::Rest(rest) = &connection.spec.target;
-    if let Err(error) = rest.url_path.fill(&message.head.params, &message.head.path) {
-        let path = format!("{}{}", rest.url_path.as_str(), message.head.path);
-        return Err(Refusal::Invalid(vec![SettingError::new("path", path, format!("one that can be built: {error}"))]));
-    }
-    Ok(())
+    postrider_wire::check(connection, message).map_err(|error| Refusal::Invalid(vec![error]))
 }
 
 fn new_delivery(
@@ -238,7 +233,8 @@ pub(crate) async fn outcome_of(shared: &Shared, id: DeliveryId) -> Result<Outcom
     let last = shared.store.attempts(id).await?.pop();
     let reply = match last {
         Some(attempt) if attempt.status.is_some() => Reply::Answered(Answer {
-            status: attempt.status.unwrap_or_default(),
+            status: attempt.status,
+            said: None,
             headers: attempt.response_headers,
             incomplete: attempt.incomplete || attempt.response_bytes > attempt.response_body.len() as u64,
             body: attempt.response_body,

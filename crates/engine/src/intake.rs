@@ -9,6 +9,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesOrdered;
 use postrider_core::delivery::Delivery;
 use postrider_core::message::RequestHead;
+use postrider_core::readiness::Worker;
 use postrider_store::{Enqueued, Loaded, NewDelivery, QueueLease, StoreError};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -93,17 +94,32 @@ pub(crate) async fn run(shared: Arc<Shared>, mut requests: mpsc::Receiver<Reques
                 told_to_stop = true;
                 requests.close();
             }
-            Some(Written { copies, answers, results }) = under_way.next() => hand_out(&shared, copies, answers, results),
+            Some(Written { copies, answers, results }) = under_way.next() => {
+                hand_out(&shared, copies, answers, results);
+                note(&shared, under_way.is_empty());
+            }
             count = requests.recv_many(&mut taken, batch_max), if open && under_way.len() < UNDER_WAY_MAX => {
                 if count == 0 {
                     open = false;
                 } else {
+                    if under_way.is_empty() {
+                        note(&shared, false);
+                    }
                     under_way.push_back(write(&shared, &mut taken));
                 }
             }
         }
     }
     shared.intake.ended.send_replace(true);
+}
+
+/// The worker is at work while batches are under way; each that comes back shows that it gets on.
+fn note(shared: &Shared, is_idle: bool) {
+    if is_idle {
+        shared.vitals.idle(Worker::Intake);
+    } else {
+        shared.vitals.busy(Worker::Intake);
+    }
 }
 
 /// Waits until it is told to stop.

@@ -37,6 +37,7 @@ mod shared;
 mod tally;
 mod topics;
 pub mod vault;
+mod vitals;
 
 pub use actor::Actor;
 pub use administration::{NewKey, ShownKey};
@@ -53,3 +54,4 @@ pub use securing::NewSecurity;
 pub use securities::Security;
 pub use tally::{Figures, RequestFigures};
 pub use vault::{KeyHome, Keyring, MasterKey, Place, Sealed, Vault, VaultError};
+pub use vitals::Standing;

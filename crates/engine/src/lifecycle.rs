@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use postrider_core::Wait;
 use postrider_core::id::{AuditId, ProjectId, WorkerId};
+use postrider_core::readiness::Worker;
 use postrider_store::{Project, ProjectSettings, Store, StoreError};
 use postrider_wire::Sender;
 use tokio::sync::watch;
@@ -35,6 +36,7 @@ use crate::settler::{self, Settler};
 use crate::shared::Shared;
 use crate::tally::Tally;
 use crate::vault::Vault;
+use crate::vitals::{self, Vitals};
 
 /// After the grace, what is left to write gets this long; a store that is down cannot hold a stop up for ever.
 const LAST_WRITES: Duration = Duration::from_secs(5);
@@ -63,6 +65,7 @@ pub(crate) async fn start(
     let (call_log, records) = CallLog::new(options.call_log_waiting_max);
     let other_workers = options.other_workers;
     let vault = Arc::new(Vault::new(options.keyring.clone(), Arc::clone(&dice)));
+    let vitals = Vitals::new(Arc::clone(&clock), options.health);
     let shared = Arc::new(Shared {
         lease: Lease::new(Arc::clone(&clock), worker_id, options.lease, asked_at),
         store,
@@ -82,6 +85,7 @@ pub(crate) async fn start(
         sweeps: SweepNotice::default(),
         jobs: JobNotice::default(),
         tally: Tally::default(),
+        vitals,
         vault,
         last_id: Mutex::default(),
         keys,
@@ -90,21 +94,25 @@ pub(crate) async fn start(
         ended: watch::Sender::new(false),
     });
     securing::load(&shared).await?;
-    shared.spawn(settler::run(Arc::clone(&shared), orders));
-    shared.spawn(intake::run(Arc::clone(&shared), requests));
-    shared.spawn(call_log::run(Arc::clone(&shared), records));
-    shared.spawn(lease_keeper::run(Arc::clone(&shared)));
+    shared.spawn_worker(Worker::Settler, settler::run(Arc::clone(&shared), orders));
+    shared.spawn_worker(Worker::Intake, intake::run(Arc::clone(&shared), requests));
+    shared.spawn_worker(Worker::CallLog, call_log::run(Arc::clone(&shared), records));
+    shared.spawn_restarted(Worker::LeaseKeeper, lease_keeper::run);
     if let Err(error) = dispatcher::take_orphans(&shared).await {
         end(&shared);
         return Err(error);
     }
     if other_workers {
-        shared.spawn(dispatcher::look_for_orphans(Arc::clone(&shared)));
+        shared.spawn_restarted(Worker::Dispatcher, dispatcher::look_for_orphans);
     }
-    shared.spawn(dlq_sweeper::run(Arc::clone(&shared)));
-    shared.spawn(pruner::run(Arc::clone(&shared)));
-    shared.spawn(jobs::run(Arc::clone(&shared)));
-    shared.spawn(key_keeper::run(Arc::clone(&shared)));
+    shared.spawn_restarted(Worker::DlqSweeper, dlq_sweeper::run);
+    shared.spawn_restarted(Worker::Pruner, pruner::run);
+    shared.spawn_restarted(Worker::Jobs, jobs::run);
+    shared.spawn_restarted(Worker::KeyKeeper, key_keeper::run);
+    if shared.options.looks_at_itself {
+        shared.spawn(vitals::run(Arc::clone(&shared)));
+        shared.spawn(vitals::probe(Arc::clone(&shared)));
+    }
     Ok(shared)
 }
 

@@ -1,6 +1,7 @@
 //! The engine's own limits, each with its name (law 5). Limits of one connection are in its policy.
 
 use postrider_core::Wait;
+use postrider_core::readiness::Bounds;
 use postrider_store::AUDIT_RETENTION;
 
 use crate::vault::Keyring;
@@ -37,6 +38,10 @@ pub struct EngineOptions {
     pub job_batch_max: u32,
     /// How long jobs are kept after their end.
     pub job_retention: Wait,
+    /// How long is too long for the health checks.
+    pub health: Bounds,
+    /// Whether the tasks behind the health checks run; off where time is simulated and a tick each second would cost more than it shows.
+    pub looks_at_itself: bool,
 }
 
 impl Default for EngineOptions {
@@ -57,6 +62,8 @@ impl Default for EngineOptions {
             jobs_active_max: 8,
             job_batch_max: 256,
             job_retention: Wait::from_secs(30 * 24 * 3600),
+            health: Bounds::default(),
+            looks_at_itself: true,
         }
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use postrider_core::delivery::Status;
 use postrider_core::id::{CommandId, DeliveryId};
 use postrider_core::outcome::{Outcome, OutcomeState};
+use postrider_core::readiness::Worker;
 use postrider_store::{CommandAnswer, QueueLease, Settled, Settlement, StoreError};
 use tokio::sync::mpsc;
 
@@ -75,6 +76,7 @@ pub(crate) async fn run(shared: Arc<Shared>, mut orders: mpsc::UnboundedReceiver
     let batch_max = shared.options.settle_batch_max.max(1);
     let mut taken = Vec::with_capacity(batch_max);
     while orders.recv_many(&mut taken, batch_max).await > 0 {
+        shared.vitals.busy(Worker::Settler);
         let count = taken.len();
         let mut batch = Vec::with_capacity(count);
         for order in taken.drain(..) {
@@ -88,6 +90,7 @@ pub(crate) async fn run(shared: Arc<Shared>, mut orders: mpsc::UnboundedReceiver
         }
         write_batch(&shared, batch).await;
         shared.settler.open.fetch_sub(count, Ordering::AcqRel);
+        shared.vitals.idle(Worker::Settler);
     }
 }
 
@@ -133,6 +136,8 @@ async fn write_whole(shared: &Shared, settlements: &[Settlement]) -> Option<Vec<
                 tracing::warn!(%error, count, "decisions cannot be written yet");
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(LONGEST_PAUSE);
+                // It is the store that does not get on.
+                shared.vitals.busy(Worker::Settler);
             }
         }
     }

@@ -3,12 +3,16 @@
 //! It must not know what any of the parts does.
 
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
 use postrider_core::id::{AuditId, BodyId, Cid, CommandId, DeliveryId};
+use postrider_core::readiness::Worker;
 use postrider_core::roll::Roll;
 use postrider_store::Store;
 use postrider_wire::Sender;
@@ -32,6 +36,11 @@ use crate::securities::Securities;
 use crate::settler::Settler;
 use crate::tally::Tally;
 use crate::vault::Vault;
+use crate::vitals::Vitals;
+
+/// Before a worker that broke down begins anew.
+const FIRST_PAUSE: Duration = Duration::from_secs(2);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Shared {
     pub store: Arc<dyn Store>,
@@ -52,6 +61,7 @@ pub(crate) struct Shared {
     pub sweeps: SweepNotice,
     pub jobs: JobNotice,
     pub tally: Tally,
+    pub vitals: Vitals,
     pub vault: Arc<Vault>,
     /// The time of the last delivery's id, and its number in that millisecond.
     pub last_id: Mutex<(Timestamp, u16)>,
@@ -109,6 +119,36 @@ impl Shared {
                 biased;
                 _ = ended.wait_for(|ended| *ended) => {}
                 () = work => {}
+            }
+        });
+    }
+
+    /// The same for a worker that holds what nobody else has: should it break down, health says so until the process is started anew.
+    pub fn spawn_worker(self: &Arc<Self>, worker: Worker, work: impl Future<Output = ()> + Send + 'static) {
+        let shared = Arc::clone(self);
+        self.spawn(async move {
+            if AssertUnwindSafe(work).catch_unwind().await.is_err() {
+                shared.vitals.broke_down(worker);
+                tracing::error!(worker = worker.as_str(), "a worker broke down for good; restart the server");
+            }
+        });
+    }
+
+    /// The same for a worker that can begin anew: it does, after a pause.
+    pub fn spawn_restarted<F: Future<Output = ()> + Send + 'static>(
+        self: &Arc<Self>,
+        worker: Worker,
+        work: fn(Arc<Shared>) -> F,
+    ) {
+        let shared = Arc::clone(self);
+        self.spawn(async move {
+            let mut pause = FIRST_PAUSE;
+            while AssertUnwindSafe(work(Arc::clone(&shared))).catch_unwind().await.is_err() {
+                shared.vitals.broke_down(worker);
+                tracing::error!(worker = worker.as_str(), "a worker broke down and is started again");
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+                shared.vitals.idle(worker);
             }
         });
     }

@@ -59,7 +59,7 @@ async fn z10_a_failed_call_on_an_unordered_queue_is_queued() {
     let stage = Stage::set(Remote::plays(vec![status(500), status(200)])).await;
     stage.connection("a", json!({"use_queue": true, "ordered": false, "max_retries": 3})).await;
     let outcome = stage.send("a", "x").await;
-    assert_eq!((outcome.state, outcome.response.unwrap().status), (OutcomeState::IsInQueue, 500));
+    assert_eq!((outcome.state, outcome.response.unwrap().status), (OutcomeState::IsInQueue, Some(500)));
     pass(10.0).await;
     assert_eq!(stage.status(outcome.msg_id.unwrap()).await, Status::Success);
     assert_eq!(stage.remote.gaps(), [2010]);

@@ -148,7 +148,7 @@ pub(crate) fn policy(waits: &Waits) -> Option<DeliveryPolicy> {
 /// `None` when no sender could have handed such an answer over.
 pub(crate) fn reply(turn: &Turn) -> Option<Reply> {
     let Some(status) = turn.status else { return Some(Reply::unanswered(NoAnswerKind::Unreachable, "refused")) };
-    let mut answer = Answer { status, ..Answer::default() };
+    let mut answer = Answer { status: Some(status), ..Answer::default() };
     if let Some(asked) = &turn.retry_after {
         answer.headers.push("Retry-After".to_owned(), asked.clone()).ok()?;
     }

@@ -1,6 +1,6 @@
 //! A connection's `host`: a request can go to the address that was written, and nowhere else.
 
-use postrider_core::connection::{ConnectionKind, ConnectionSpec, Target, check_name};
+use postrider_core::connection::{ConnectionKind, ConnectionSpec, check_name};
 use serde_json::{Map, Value};
 
 /// The input is the host as it is written; it is tried as a connection's name too.
@@ -33,6 +33,5 @@ pub fn holds(data: &[u8]) {
 fn read(host: &str) -> Option<String> {
     let written = [("host", host), ("url_path", "")].map(|(key, value)| (key.to_owned(), Value::from(value)));
     let spec = ConnectionSpec::parse(ConnectionKind::Rest, &Map::from_iter(written)).ok()?;
-    let Target::Rest(target) = spec.target;
-    Some(target.host)
+    Some(spec.target.rest()?.host.clone())
 }

@@ -42,8 +42,11 @@ pub fn holds(data: &[u8]) {
         (read, given) => panic!("{given:?} was read as {read:?}"),
     }
     match (query.kind(), first("type")) {
-        (Ok(None), None) | (Ok(Some(ConnectionKind::Rest)), Some("rest")) => {}
-        (Err(problem), Some(given)) if given != "rest" => names(&problem, "type"),
+        (Ok(None), None) => {}
+        (Ok(Some(kind)), Some(given)) if kind.as_str() == given => {}
+        (Err(problem), Some(given)) if !ConnectionKind::ALL.iter().any(|kind| kind.as_str() == given) => {
+            names(&problem, "type");
+        }
         (read, given) => panic!("{given:?} was read as {read:?}"),
     }
     let statuses = query.take_all("status");

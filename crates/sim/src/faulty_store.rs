@@ -543,3 +543,5 @@ impl Jobs for FaultyStore {
         with_any_fate!(self, Writes, self.inner.inner.prune_jobs(ended_before, rows_max))
     }
 }
+
+impl StoreVitals for FaultyStore {}

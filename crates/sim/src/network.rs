@@ -127,7 +127,7 @@ impl Network {
         if (200..300).contains(&status) {
             self.oracle.saw_answered_ok(outgoing.delivery_id);
         }
-        let mut answer = Answer { status, body: Bytes::from_static(b"seen"), ..Answer::default() };
+        let mut answer = Answer { status: Some(status), body: Bytes::from_static(b"seen"), ..Answer::default() };
         if status == 429 {
             let wait = [0, 1, 3, 30][self.roll(4) as usize];
             let pushed = answer.headers.push("Retry-After".to_owned(), wait.to_string());

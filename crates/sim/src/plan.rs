@@ -138,6 +138,7 @@ fn options(workers: u32, rng: &mut StdRng) -> EngineOptions {
         lease: Wait::from_secs(15),
         other_workers: workers > 1,
         job_batch_max: [1, 2, 256][rng.random_range(0..3)],
+        looks_at_itself: false,
         ..EngineOptions::default()
     }
 }

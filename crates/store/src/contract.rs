@@ -19,10 +19,20 @@ use crate::jobs::Jobs;
 use crate::read::StoreRead;
 use crate::records::*;
 use crate::security::SecurityDefinitions;
+use crate::vitals::StoreVitals;
 
 #[async_trait]
 pub trait Store:
-    StoreRead + StoreConfigure + Jobs + SecurityDefinitions + KeyedCalls + Credentials + AuditLog + Endpoints + Events
+    StoreRead
+    + StoreConfigure
+    + Jobs
+    + SecurityDefinitions
+    + KeyedCalls
+    + Credentials
+    + AuditLog
+    + Endpoints
+    + Events
+    + StoreVitals
 {
     // Intake.
 

@@ -23,6 +23,7 @@ mod records;
 mod security;
 pub mod sqlite;
 mod unclaimed;
+mod vitals;
 
 pub use audit::{AUDIT_RETENTION, AuditActor, AuditEntry, AuditFilter, AuditLog, Change};
 pub use calls::{KeyedCalls, Reserved};
@@ -42,3 +43,4 @@ pub use read::{
 pub use records::*;
 pub use security::SecurityDefinitions;
 pub use sqlite::{SqliteOptions, SqliteStore};
+pub use vitals::StoreVitals;

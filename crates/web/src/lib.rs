@@ -5,6 +5,7 @@
 
 pub mod api;
 pub mod auth;
+mod entrance;
 mod gate;
 pub mod problem;
 mod read;
@@ -13,6 +14,7 @@ pub mod server;
 
 pub use api::{ApiOptions, AppState, read_message, router, routes};
 pub use auth::{AdminKey, KeyError, ensure_admin_key};
+pub use entrance::Entrance;
 pub use gate::PeerAddress;
 pub use problem::{FieldError, Problem};
 pub use read::{BodyBounds, Query};

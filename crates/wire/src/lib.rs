@@ -15,4 +15,4 @@ pub use auth::Credentials;
 pub use egress::Egress;
 pub use guard::Guard;
 pub use send::http::{HttpOptions, HttpSender};
-pub use send::{Outgoing, Sender, WebhookAttempt};
+pub use send::{Outgoing, Sender, WebhookAttempt, check};

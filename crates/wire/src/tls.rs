@@ -34,10 +34,10 @@ pub(crate) enum TlsError {
     NoCertificate { setting: &'static str, path: String },
     #[error("`{setting}`: {path} has a certificate that cannot be used: {cause}")]
     BadCertificate { setting: &'static str, path: String, cause: String },
-    #[error("`tls_client_key`: {path} has no private key in PEM form")]
-    NoKey { path: String },
-    #[error("`tls_client_key`: the key cannot be used with the certificate of `tls_client_cert`: {cause}")]
-    BadKey { cause: String },
+    #[error("`{setting}`: {path} has no private key in PEM form")]
+    NoKey { setting: &'static str, path: String },
+    #[error("`{setting}`: the key cannot be used with the certificate of `{of}`: {cause}")]
+    BadKey { setting: &'static str, of: &'static str, cause: String },
     #[error("TLS cannot be set up: {0}")]
     Provider(String),
 }
@@ -61,7 +61,9 @@ pub(crate) fn client_config(settings: &TlsSettings) -> Result<Arc<ClientConfig>,
         None => builder.with_no_client_auth(),
         Some(client) => {
             let (chain, key) = client_identity(client)?;
-            builder.with_client_auth_cert(chain, key).map_err(|error| TlsError::BadKey { cause: error.to_string() })?
+            let (of, setting) = (client.keys.cert, client.keys.key);
+            let bad = |error: rustls::Error| TlsError::BadKey { setting, of, cause: error.to_string() };
+            builder.with_client_auth_cert(chain, key).map_err(bad)?
         }
     };
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
@@ -91,9 +93,11 @@ fn roots_of_file(path: &str) -> Result<RootCertStore, TlsError> {
 fn client_identity(
     client: &ClientCertificate,
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
-    let chain = certificates("tls_client_cert", &client.cert_path)?;
-    let pem = read("tls_client_key", &client.key_path)?;
-    let key = PrivateKeyDer::from_pem_slice(&pem).map_err(|_| TlsError::NoKey { path: client.key_path.clone() })?;
+    let setting = client.keys.key;
+    let chain = certificates(client.keys.cert, &client.cert_path)?;
+    let pem = read(setting, &client.key_path)?;
+    let no_key = |_| TlsError::NoKey { setting, path: client.key_path.clone() };
+    let key = PrivateKeyDer::from_pem_slice(&pem).map_err(no_key)?;
     Ok((chain, key))
 }
 

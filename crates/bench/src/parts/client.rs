@@ -120,7 +120,7 @@ async fn ours(
                         timeout: Wait::from_secs(60),
                     };
                     let reply = sender.send(outgoing).await;
-                    if reply.answer().is_none_or(|answer| answer.status != 200) {
+                    if reply.answer().is_none_or(|answer| answer.status != Some(200)) {
                         return Err(Failure::new(format!("our sender: {reply:?}")));
                     }
                 }

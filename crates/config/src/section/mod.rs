@@ -3,7 +3,7 @@
 //! A further section is a file beside these and a line in `SECTIONS`. Its objects and changes are those of the store; how files are read,
 //! compared, applied and exported must not be known here.
 
-mod outgoing_rest;
+mod outgoing;
 mod projects;
 mod pubsub_subscription;
 mod pubsub_topic;
@@ -21,7 +21,7 @@ use crate::state::State;
 
 /// In the order of application and of export: what others stand on comes first.
 pub const SECTIONS: &[&dyn Section] =
-    &[&projects::Projects, &pubsub_topic::Topics, &pubsub_subscription::Subscriptions, &outgoing_rest::OutgoingRest];
+    &[&projects::Projects, &pubsub_topic::Topics, &pubsub_subscription::Subscriptions, &outgoing::REST];
 
 /// Sections of ours that later versions have: refused, since leaving one out would leave deliveries out.
 pub(crate) const TO_COME: &[&str] = &[

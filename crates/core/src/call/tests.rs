@@ -12,7 +12,7 @@ fn policy(max_retries: u32, first_s: f64, multiplier: f64, total_s: f64) -> Deli
 }
 
 fn answered(status: u16, retry_after: Option<&str>) -> Reply {
-    let mut answer = Answer { status, ..Answer::default() };
+    let mut answer = Answer { status: Some(status), ..Answer::default() };
     if let Some(asked) = retry_after {
         answer.headers.push("retry-after".to_owned(), asked.to_owned()).unwrap();
     }

@@ -131,7 +131,7 @@ fn ladder_failed(
     let asked = reply.answer().and_then(|answer| {
         retry_after::honoured(
             at.policy.retry_after.on_a_ladder(),
-            answer.status,
+            answer.status?,
             answer.headers.get("retry-after"),
             now,
         )

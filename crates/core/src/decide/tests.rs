@@ -106,11 +106,11 @@ impl Run {
 }
 
 fn status(status: u16) -> Reply {
-    Reply::Answered(Answer { status, ..Answer::default() })
+    Reply::Answered(Answer { status: Some(status), ..Answer::default() })
 }
 
 fn status_asking(status: u16, retry_after: &str) -> Reply {
-    let mut answer = Answer { status, ..Answer::default() };
+    let mut answer = Answer { status: Some(status), ..Answer::default() };
     answer.headers.push("Retry-After".to_owned(), retry_after.to_owned()).unwrap();
     Reply::Answered(answer)
 }

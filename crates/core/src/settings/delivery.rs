@@ -26,21 +26,9 @@ pub const EXPIRES_AFTER_MAX: Wait = Wait::from_secs(3650 * 86_400);
 const BACKOFF_KEYS: [&str; 4] =
     ["max_retries", "retry_sleep_time", "retry_backoff_multiplier", "retry_backoff_threshold"];
 
-/// Keys that other kinds of connections have, or that are still to come: refused, never passed over.
-const NOT_HERE: [(&str, &str); 3] = [
-    ("queue_response", "nothing here: only channels answer with it"),
-    ("ack_match", "nothing here: only connections with acknowledgments have it"),
-    ("retry_on", "nothing yet: this version has no such key; a ladder has `retryable_statuses`"),
-];
-
-/// Whether [`read`] refuses this key by itself, in better words than "unknown".
-pub(super) fn refuses(key: &str) -> bool {
-    NOT_HERE.iter().any(|(name, _)| *name == key)
-}
-
-/// Reads every delivery key; what is refused is in the reader, and its default stands in for it.
-pub(super) fn read(reader: &mut Reader<'_>) -> DeliveryPolicy {
-    for (key, allowed) in NOT_HERE {
+/// Reads every delivery key; what is refused is in the reader, and its default stands in for it. `not_here`: see `KindSettings`.
+pub(super) fn read(reader: &mut Reader<'_>, not_here: &'static [(&'static str, &'static str)]) -> DeliveryPolicy {
+    for &(key, allowed) in not_here {
         // An empty text means unset, as files of the platform have it.
         if let Some(value) = reader.value(key).filter(|value| value.as_str() != Some("")) {
             reader.refuse(key, value, allowed);
@@ -68,12 +56,15 @@ pub(super) fn read(reader: &mut Reader<'_>) -> DeliveryPolicy {
 }
 
 /// The same for a webhook endpoint: the preset `webhook` unless the keys say rounds, and always with a queue.
-pub(super) fn read_of_endpoint(reader: &mut Reader<'_>) -> DeliveryPolicy {
+pub(super) fn read_of_endpoint(
+    reader: &mut Reader<'_>,
+    not_here: &'static [(&'static str, &'static str)],
+) -> DeliveryPolicy {
     if reader.flag("use_queue") == Some(false) {
         reader.refuse("use_queue", false, "true here: an endpoint is delivered from its queue");
     }
     let says_rounds = BACKOFF_KEYS.iter().any(|key| reader.has(key));
-    let mut policy = read(reader);
+    let mut policy = read(reader, not_here);
     if first_ladder_key(reader).is_none() && !says_rounds {
         let preset = DeliveryPolicy::webhook();
         let is_ordered = reader.flag("ordered").unwrap_or(preset.queue.ordered);

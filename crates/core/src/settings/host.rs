@@ -38,6 +38,29 @@ pub(crate) fn read_host(text: &str) -> Result<String, &'static str> {
     Ok(format!("{scheme}://{}", authority.to_ascii_lowercase()))
 }
 
+/// Reads `name:port`, as connections without a scheme have it. Gives back the name in small letters, an IPv6 address with its brackets.
+///
+/// # Errors
+/// What is allowed instead, in words that continue "allowed is …".
+pub(super) fn read_address(text: &str) -> Result<(String, u16), &'static str> {
+    if text.contains("://") {
+        return Err("an address of host and port without a scheme, such as `10.1.1.5:2575`");
+    }
+    if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        return Err("an address without spaces and control characters");
+    }
+    let (name, port) = split_port(text)?;
+    let port = port.ok_or("an address with a port, such as `10.1.1.5:2575`")?;
+    if !is_port(port) {
+        return Err("an address whose port is from 1 to 65535");
+    }
+    if !is_name(name) {
+        return Err("an address with a host name of letters, digits, `-`, `_` and dots, or an IP address");
+    }
+    let port = port.parse().map_err(|_| "an address whose port is from 1 to 65535")?;
+    Ok((name.to_ascii_lowercase(), port))
+}
+
 /// A text with what may be a password left out, for showing.
 pub(super) fn without_user_info(text: &str) -> String {
     match text.rsplit_once('@') {
@@ -136,6 +159,32 @@ mod tests {
             ("https://a\r\nb", "spaces"),
         ] {
             let refused = read_host(given).unwrap_err();
+            assert!(refused.contains(why), "{given}: {refused}");
+        }
+    }
+
+    #[test]
+    fn z03_addresses_of_host_and_port() {
+        for (given, name, port) in [
+            ("10.1.1.5:2575", "10.1.1.5", 2575),
+            ("LIS.hospital.example:1", "lis.hospital.example", 1),
+            ("[2001:DB8::1]:65535", "[2001:db8::1]", 65535),
+        ] {
+            assert_eq!(read_address(given), Ok((name.to_owned(), port)));
+        }
+        for (given, why) in [
+            ("10.1.1.5", "with a port"),
+            ("10.1.1.5:0", "port"),
+            ("10.1.1.5:65536", "port"),
+            ("10.1.1:2575", "host name"),
+            ("mllp://lis:2575", "scheme"),
+            ("lis :2575", "spaces"),
+            (":2575", "host name"),
+            ("2001:db8::1:2575", "port"),
+            ("lis:2575/x", "port"),
+            ("user@lis:2575", "host name"),
+        ] {
+            let refused = read_address(given).unwrap_err();
             assert!(refused.contains(why), "{given}: {refused}");
         }
     }

@@ -78,93 +78,9 @@ pub(super) const fn key(
     KeyDoc { name, default, allowed, meaning, shape: Shape::Text, is_secret: false }
 }
 
-const TRUE_FALSE: &str = "true or false";
+pub(super) const TRUE_FALSE: &str = "true or false";
 const SECONDS: &str = "a number of seconds from 0 to 86400";
 const DAY: Shape = Shape::Decimal { min: 0.0, max: 86_400.0 };
-
-/// The keys of `outgoing_rest` beside those of its delivery.
-pub const REST_KEYS: &[KeyDoc] = &[
-    key(
-        "host",
-        "none",
-        "an http:// or https:// address of host and port only, such as `https://api.example.org:8443`",
-        "Where requests go.",
-    ),
-    key(
-        "url_path",
-        "none",
-        "a path that is empty or begins with `/`, with `{placeholders}` that requests fill, without `?` and `#`",
-        "The path on the host; params fill its placeholders, the others become the query string.",
-    ),
-    key(
-        "data_format",
-        "json",
-        "one of json, text, form, xml",
-        "What bodies are; decides the content type that is sent.",
-    )
-    .of(Shape::OneOf(&["json", "text", "form", "xml"])),
-    key(
-        "content_type",
-        "",
-        "a content type in visible ASCII characters, such as `application/json`",
-        "Sent instead of the data format's own.",
-    ),
-    key(
-        "timeout",
-        "60, or the preset's with a ladder",
-        "a number of seconds from 0.001 to 3600",
-        "From connect to the status line.",
-    )
-    .of(Shape::Decimal { min: 0.001, max: 3600.0 }),
-    key("pool_size", "10", "a whole number from 1 to 1000", "Sockets kept open, and attempts at once, at most.")
-        .of(Shape::Whole { min: 1, max: 1000 }),
-    key("tls_verify", "true", TRUE_FALSE, "Whether the server's certificate is checked.").of(Shape::Flag),
-    key("validate_tls", "true", TRUE_FALSE, "The newer name of tls_verify.").of(Shape::Flag),
-    key("tls_ca_path", "", "the path of a PEM file", "Authorities to trust instead of the public ones."),
-    key(
-        "tls_client_cert",
-        "",
-        "the path of a PEM file",
-        "The certificate, with its chain, to show to a server that asks (mutual TLS).",
-    ),
-    key("tls_client_key", "", "the path of a PEM file", "The key of tls_client_cert."),
-    key("security", "", "the name of a security definition of the project", "Whose credentials every attempt carries."),
-    key("is_active", "true", TRUE_FALSE, "false refuses new calls and holds the queue.").of(Shape::Flag),
-];
-
-/// The keys of `webhook_endpoint` beside those of its delivery.
-pub const WEBHOOK_KEYS: &[KeyDoc] = &[
-    key(
-        "url",
-        "none",
-        "a public http:// or https:// address, such as `https://hooks.example.org/in?team=7`; with the preset patient https only",
-        "Where events are sent.",
-    ),
-    key("description", "", "a text of at most 500 characters", "For people."),
-    key("enabled", "true", TRUE_FALSE, "false: nothing is sent to it, now or later.").of(Shape::Flag),
-    key(
-        "payload",
-        "envelope",
-        "one of envelope, data",
-        "Whether events are sent in an envelope with id, type and timestamp, or as their bare data.",
-    )
-    .of(Shape::OneOf(&["envelope", "data"])),
-    key(
-        "custom_headers",
-        "none",
-        "an object of at most 32 headers with texts of at most 4096 bytes without control characters, none of them written by Postrider itself",
-        "Sent with every request.",
-    )
-    .of(Shape::Pairs),
-    key(
-        "rate_limit_per_second",
-        "none",
-        "a whole number from 1 to 10000",
-        "Attempts a second at most; more wait, and no attempt is used up by that.",
-    )
-    .of(Shape::Whole { min: 1, max: 10_000 }),
-    key("security", "", "the name of a security definition of the project", "Whose credentials every attempt carries."),
-];
 
 const BASIC_AUTH_KEYS: &[KeyDoc] = &[
     key("username", "none", "1 to 1024 characters, no colon and no control characters", "The user's name."),

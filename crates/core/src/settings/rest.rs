@@ -4,11 +4,11 @@ use serde_json::{Map, Value};
 
 use super::delivery::{self, millis};
 use super::host::{read_host, without_user_info};
+use super::keys::{KeyDoc, Shape, TRUE_FALSE, key};
 use super::reader::Reader;
 use super::tls;
-use super::warnings::is_passed_over;
-use super::{SettingError, keys_of};
-use crate::connection::{ConnectionKind, ConnectionSpec, DataFormat, RestTarget, Target, check_name};
+use super::{KindSettings, SettingError};
+use crate::connection::{ConnectionSpec, DataFormat, RestTarget, Target, check_name};
 use crate::path_template::PathTemplate;
 
 /// `pool_size`, at most.
@@ -18,12 +18,74 @@ pub const POOL_SIZE: u32 = 10;
 /// `timeout` in seconds, at least and at most.
 pub const TIMEOUT_S: std::ops::RangeInclusive<f64> = 0.001..=3600.0;
 
+pub(super) const SETTINGS: KindSettings = KindSettings {
+    own: REST_KEYS,
+    not_here: &[
+        ("queue_response", "nothing here: only channels answer with it"),
+        ("ack_match", "nothing here: only connections with acknowledgments have it"),
+        ("retry_on", "nothing here: only connections with acknowledgments have it; a ladder has `retryable_statuses`"),
+    ],
+    passed_over: &["is_audit_log_active", "ping_method", "response_map"],
+    passed_over_families: &["request_", "response_map_", "callback_", "scheduler_", "health_check_"],
+    parse,
+};
+
+/// The keys of `outgoing_rest` beside those of its delivery.
+const REST_KEYS: &[KeyDoc] = &[
+    key(
+        "host",
+        "none",
+        "an http:// or https:// address of host and port only, such as `https://api.example.org:8443`",
+        "Where requests go.",
+    ),
+    key(
+        "url_path",
+        "none",
+        "a path that is empty or begins with `/`, with `{placeholders}` that requests fill, without `?` and `#`",
+        "The path on the host; params fill its placeholders, the others become the query string.",
+    ),
+    key(
+        "data_format",
+        "json",
+        "one of json, text, form, xml",
+        "What bodies are; decides the content type that is sent.",
+    )
+    .of(Shape::OneOf(&["json", "text", "form", "xml"])),
+    key(
+        "content_type",
+        "",
+        "a content type in visible ASCII characters, such as `application/json`",
+        "Sent instead of the data format's own.",
+    ),
+    key(
+        "timeout",
+        "60, or the preset's with a ladder",
+        "a number of seconds from 0.001 to 3600",
+        "From connect to the status line.",
+    )
+    .of(Shape::Decimal { min: 0.001, max: 3600.0 }),
+    key("pool_size", "10", "a whole number from 1 to 1000", "Sockets kept open, and attempts at once, at most.")
+        .of(Shape::Whole { min: 1, max: 1000 }),
+    key("tls_verify", "true", TRUE_FALSE, "Whether the server's certificate is checked.").of(Shape::Flag),
+    key("validate_tls", "true", TRUE_FALSE, "The newer name of tls_verify.").of(Shape::Flag),
+    key("tls_ca_path", "", "the path of a PEM file", "Authorities to trust instead of the public ones."),
+    key(
+        "tls_client_cert",
+        "",
+        "the path of a PEM file",
+        "The certificate, with its chain, to show to a server that asks (mutual TLS).",
+    ),
+    key("tls_client_key", "", "the path of a PEM file", "The key of tls_client_cert."),
+    key("security", "", "the name of a security definition of the project", "Whose credentials every attempt carries."),
+    key("is_active", "true", TRUE_FALSE, "false refuses new calls and holds the queue.").of(Shape::Flag),
+];
+
 /// Reads the keys as written, without `name` and `type`.
 ///
 /// # Errors
 /// All that is refused, each with its field.
-pub fn parse(written: &Map<String, Value>) -> Result<ConnectionSpec, Vec<SettingError>> {
-    let mut reader = Reader::new(written, keys_of(ConnectionKind::Rest));
+fn parse(written: &Map<String, Value>) -> Result<ConnectionSpec, Vec<SettingError>> {
+    let mut reader = Reader::new(written, SETTINGS.keys());
     let host = host(&mut reader);
     let url_path = url_path(&mut reader);
     let data_format = reader
@@ -40,11 +102,11 @@ pub fn parse(written: &Map<String, Value>) -> Result<ConnectionSpec, Vec<Setting
     let tls = tls::read(&mut reader);
     let is_active = reader.flag("is_active").unwrap_or(true);
     let security = security(&mut reader);
-    let mut policy = delivery::read(&mut reader);
+    let mut policy = delivery::read(&mut reader, SETTINGS.not_here);
     if let Some(timeout_s) = timeout_s(&mut reader) {
         policy.timeout = millis(timeout_s);
     }
-    reader.refuse_unknown_keys(|key| delivery::refuses(key) || is_passed_over(ConnectionKind::Rest, key));
+    reader.refuse_unknown_keys(|key| SETTINGS.refuses(key) || SETTINGS.passes_over(key));
     let target = host
         .zip(url_path)
         .map(|(host, url_path)| Target::Rest(RestTarget { host, url_path, content_type, data_format, pool_size, tls }));

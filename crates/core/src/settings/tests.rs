@@ -25,8 +25,7 @@ fn read(keys: Value) -> ConnectionSpec {
 }
 
 fn target(keys: Value) -> RestTarget {
-    let Target::Rest(target) = read(keys).target else { panic!("a REST target") };
-    target
+    read(keys).target.rest().unwrap().clone()
 }
 
 fn refusals(keys: Value) -> Vec<SettingError> {

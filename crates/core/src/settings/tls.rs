@@ -3,7 +3,7 @@
 //! This module must not read the files that they name.
 
 use super::reader::Reader;
-use crate::connection::{ClientCertificate, TlsSettings};
+use crate::connection::{CertificateKeys, ClientCertificate, TlsSettings};
 
 const PATH_BYTES_MAX: usize = 4096;
 
@@ -20,31 +20,28 @@ pub(super) fn read(reader: &mut Reader<'_>) -> TlsSettings {
         );
     }
     let ca_path = path(reader, "tls_ca_path");
-    let client = client(reader);
+    let client = client(reader, &CertificateKeys { cert: "tls_client_cert", key: "tls_client_key" });
     TlsSettings { verify: older.or(newer).unwrap_or(true), ca_path, client }
 }
 
-/// One without the other proves nothing to anybody.
-fn client(reader: &mut Reader<'_>) -> Option<ClientCertificate> {
-    match (path(reader, "tls_client_cert"), path(reader, "tls_client_key")) {
-        (Some(cert_path), Some(key_path)) => Some(ClientCertificate { cert_path, key_path }),
-        (Some(_), None) if !reader.has("tls_client_key") => {
-            reader.refuse("tls_client_key", "missing", "the path of the PEM file with the key of `tls_client_cert`");
+/// One without the other proves nothing to anybody. `keys`: the settings that name the certificate and its key.
+pub(super) fn client(reader: &mut Reader<'_>, keys: &'static CertificateKeys) -> Option<ClientCertificate> {
+    let CertificateKeys { cert, key } = *keys;
+    match (path(reader, cert), path(reader, key)) {
+        (Some(cert_path), Some(key_path)) => Some(ClientCertificate { cert_path, key_path, keys }),
+        (Some(_), None) if !reader.has(key) => {
+            reader.refuse(key, "missing", format!("the path of the PEM file with the key of `{cert}`"));
             None
         }
-        (None, Some(_)) if !reader.has("tls_client_cert") => {
-            reader.refuse(
-                "tls_client_cert",
-                "missing",
-                "the path of the PEM file with the certificate of `tls_client_key`",
-            );
+        (None, Some(_)) if !reader.has(cert) => {
+            reader.refuse(cert, "missing", format!("the path of the PEM file with the certificate of `{key}`"));
             None
         }
         _ => None,
     }
 }
 
-fn path(reader: &mut Reader<'_>, key: &'static str) -> Option<String> {
+pub(super) fn path(reader: &mut Reader<'_>, key: &'static str) -> Option<String> {
     let path = reader.text(key).filter(|path| !path.is_empty())?;
     // Whoever pastes a key here would find it in every answer about the connection.
     if path.chars().any(char::is_control) || path.contains("-----BEGIN") || path.len() > PATH_BYTES_MAX {

@@ -6,26 +6,12 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use super::KindSettings;
 use super::delivery::backoff_of;
+use crate::Wait;
 use crate::connection::{ConnectionKind, ConnectionSpec, Target};
 use crate::policy::{DeliveryPolicy, DlqAction};
 use crate::schedule::{Backoff, Schedule};
-
-/// Keys of the integration platform that mean nothing here, so that its files import (D18).
-pub const PASSED_OVER: [&str; 3] = ["is_audit_log_active", "ping_method", "response_map"];
-/// The same for whole families of keys.
-pub const PASSED_OVER_FAMILIES: [&str; 5] = ["request_", "response_map_", "callback_", "scheduler_", "health_check_"];
-
-/// Whether a key of the platform is accepted and has no effect.
-pub(super) fn is_passed_over(kind: ConnectionKind, key: &str) -> bool {
-    match kind {
-        ConnectionKind::Rest => {
-            PASSED_OVER.contains(&key) || PASSED_OVER_FAMILIES.iter().any(|family| key.starts_with(family))
-        }
-        // The platform has no such section.
-        ConnectionKind::Webhook => false,
-    }
-}
 
 /// One sentence worth a word, and the key that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,8 +39,11 @@ pub fn warnings(kind: ConnectionKind, written: &Map<String, Value>) -> Vec<Strin
 
 /// One for each thing worth a word, in the order of the keys; settings that are refused have only those about keys.
 pub fn all_warnings(kind: ConnectionKind, written: &Map<String, Value>) -> Vec<SettingWarning> {
-    let mut warnings: Vec<SettingWarning> =
-        written.keys().filter(|key| is_passed_over(kind, key)).map(|key| SettingWarning::without_effect(key)).collect();
+    let mut warnings: Vec<SettingWarning> = written
+        .keys()
+        .filter(|key| KindSettings::of(kind).passes_over(key))
+        .map(|key| SettingWarning::without_effect(key))
+        .collect();
     if let Ok(spec) = ConnectionSpec::parse(kind, written) {
         about_target(&spec.target, &mut warnings);
         about_policy(&spec.policy, &mut warnings);
@@ -68,7 +57,17 @@ fn about_target(target: &Target, warnings: &mut Vec<SettingWarning>) {
             let message = "`tls_verify` is false: anybody between here and the server can read and change requests";
             warnings.push(SettingWarning::new("tls_verify", message));
         }
-        Target::Rest(_) | Target::Webhook(_) => {}
+        Target::Rest(_) => {}
+        // Written in milliseconds, and files of the platform have 250, its default: a receiver that needs longer has the message already
+        // when it is sent again (D17).
+        Target::Mllp(mllp) if mllp.ack_timeout < Wait::from_secs(1) => {
+            let message = format!(
+                "`recv_timeout` is {}: a receiver that takes longer to answer gets every message several times",
+                mllp.ack_timeout
+            );
+            warnings.push(SettingWarning::new("recv_timeout", message));
+        }
+        Target::Mllp(_) | Target::Webhook(_) => {}
     }
 }
 

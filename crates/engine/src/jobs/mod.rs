@@ -11,6 +11,7 @@ use std::time::Duration;
 use postrider_core::Wait;
 use postrider_core::id::{DeliveryId, JobId, ProjectId};
 use postrider_core::job::{JobAct, JobControl};
+use postrider_core::readiness::Worker;
 use postrider_store::{AuditEntry, Change, DeliveryFilter, Job, JobScope, NewJob, StoreError};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -182,6 +183,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     let mut walkers: BTreeMap<JobId, Walker> = BTreeMap::new();
     let mut look = FIRST_LOOK;
     while !shared.is_stopping() {
+        shared.vitals.busy(Worker::Jobs);
         let jobs = match shared.store.running_jobs().await {
             Ok(jobs) => jobs,
             Err(error) => {
@@ -192,16 +194,19 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         };
         walkers.retain(|id, _| jobs.iter().any(|job| job.id == *id));
         if jobs.is_empty() {
+            shared.vitals.idle(Worker::Jobs);
             wait_for_jobs(&shared).await;
             continue;
         }
         let mut any = false;
         for job in jobs {
+            shared.vitals.busy(Worker::Jobs);
             let walker = walkers.entry(job.id).or_default();
             any |= one_step(&shared, walker, job).await;
         }
         look = if any { FIRST_LOOK } else { (look * 2).min(LONGEST_LOOK) };
         if !any {
+            shared.vitals.idle(Worker::Jobs);
             tokio::select! {
                 biased;
                 () = shared.jobs.0.notified() => {}

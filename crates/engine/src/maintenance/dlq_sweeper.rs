@@ -11,6 +11,7 @@ use postrider_core::decide::{DeadLetterStep, Decision, dead_letter_step};
 use postrider_core::delivery::{Delivery, Progress};
 use postrider_core::id::{DeliveryId, QueueId};
 use postrider_core::policy::DlqAction;
+use postrider_core::readiness::Worker;
 use postrider_core::{Timestamp, Wait};
 use postrider_store::{DeadLetterFilter, Guard, Placement, Settled, Settlement, StoreError, TopicMessageDraft};
 use tokio::sync::Notify;
@@ -58,6 +59,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         shared.sweeps.dead_letter(connection.id);
     }
     loop {
+        shared.vitals.busy(Worker::DlqSweeper);
         for (queue_id, changed) in shared.sweeps.take() {
             if changed {
                 resting.remove(&queue_id);
@@ -77,6 +79,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             }
         }
         let next = due.values().min().copied().unwrap_or(Timestamp::FAR_FUTURE);
+        shared.vitals.idle(Worker::DlqSweeper);
         tokio::select! {
             biased;
             () = shared.sweeps.notify.notified() => {}
@@ -130,6 +133,7 @@ async fn sweep(shared: &Arc<Shared>, queue_id: QueueId, due: &mut BTreeMap<Queue
         match shared.store.dead_letters(queue_id, now - every, filter, after, ROWS_AT_ONCE).await {
             Ok(rows) if rows.is_empty() => break,
             Ok(rows) => {
+                shared.vitals.busy(Worker::DlqSweeper);
                 after = rows.last().and_then(|last| last.progress.dead_at.map(|at| (at, last.id)));
                 match act(shared, &connection, rows, now).await {
                     Ok(stayed) => any_stayed |= stayed,

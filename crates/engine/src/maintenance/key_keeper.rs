@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use postrider_core::readiness::Worker;
 use postrider_store::AuditEntry;
 
 use crate::actor::Actor;
@@ -19,7 +20,9 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     let every = if reload { RELOAD_EVERY } else { WRITE_EVERY };
     let mut since_write = Duration::ZERO;
     loop {
+        shared.vitals.idle(Worker::KeyKeeper);
         tokio::time::sleep(every).await;
+        shared.vitals.busy(Worker::KeyKeeper);
         if reload && let Err(error) = shared.keys.load(&*shared.store).await {
             tracing::warn!(%error, "the keys could not be read anew; those known go on");
         }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use postrider_core::Wait;
 use postrider_core::id::WorkerId;
+use postrider_core::readiness::Worker;
 use postrider_store::StoreError;
 
 use crate::clock::Clock;
@@ -61,10 +62,13 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     let third = shared.options.lease.as_duration() / 3;
     let mut pause = third;
     loop {
+        shared.vitals.idle(Worker::LeaseKeeper);
         tokio::time::sleep(pause).await;
+        shared.vitals.busy(Worker::LeaseKeeper);
         let asked_at = shared.clock.monotonic();
         match shared.store.renew_worker(shared.lease.worker_id(), shared.now()).await {
             Ok(()) => {
+                shared.vitals.wrote();
                 shared.lease.extend(asked_at);
                 pause = third;
             }

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use postrider_core::readiness::Worker;
 use postrider_store::Pruned;
 
 use crate::shared::Shared;
@@ -18,8 +19,10 @@ const BREATH: Duration = Duration::from_millis(100);
 
 pub(crate) async fn run(shared: Arc<Shared>) {
     for round in 1_u64.. {
+        shared.vitals.idle(Worker::Pruner);
         tokio::time::sleep(EVERY).await;
         loop {
+            shared.vitals.busy(Worker::Pruner);
             let now = shared.now();
             match shared.store.prune(now - shared.options.log_retention, now, ROWS_MAX).await {
                 Ok(pruned) if pruned == Pruned::default() => break,
@@ -44,6 +47,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 /// The audit log has a retention of its own.
 async fn prune_audit(shared: &Shared) {
     loop {
+        shared.vitals.busy(Worker::Pruner);
         match shared.store.prune_audit(shared.now() - shared.options.audit_retention, ROWS_MAX).await {
             Ok(0) => return,
             Ok(entries) => tracing::debug!(entries, "retention of the audit log"),

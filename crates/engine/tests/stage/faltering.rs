@@ -26,15 +26,21 @@ pub struct Faltering {
     /// How many more calls of a verb fail.
     failing: Mutex<BTreeMap<&'static str, u32>>,
     asked: Mutex<BTreeMap<&'static str, u32>>,
+    /// The next call of this verb panics.
+    breaking: Mutex<Option<&'static str>>,
 }
 
 impl Faltering {
     pub fn new(store: MemoryStore) -> Self {
-        Faltering { store, failing: Mutex::default(), asked: Mutex::default() }
+        Faltering { store, failing: Mutex::default(), asked: Mutex::default(), breaking: Mutex::default() }
     }
 
     pub fn fail(&self, verb: &'static str, times: u32) {
         self.failing.lock().unwrap().insert(verb, times);
+    }
+
+    pub fn break_down_at(&self, verb: &'static str) {
+        *self.breaking.lock().unwrap() = Some(verb);
     }
 
     /// How often a verb was called.
@@ -43,6 +49,8 @@ impl Faltering {
     }
 
     fn falter(&self, verb: &'static str) -> Result<(), StoreError> {
+        let breaks = self.breaking.lock().unwrap().take_if(|breaking| *breaking == verb).is_some();
+        assert!(!breaks, "as the test wants it");
         *self.asked.lock().unwrap().entry(verb).or_default() += 1;
         let mut failing = self.failing.lock().unwrap();
         match failing.get_mut(verb) {
@@ -179,6 +187,7 @@ impl Store for Faltering {
         self.store.delete_connection(id, forced, now).await
     }
     async fn set_value(&self, name: &str, value: Option<String>) -> Result<(), StoreError> {
+        self.falter("set_value")?;
         self.store.set_value(name, value).await
     }
     async fn create_topic(&self, topic: Topic) -> Result<(), StoreError> {
@@ -208,6 +217,7 @@ impl Store for Faltering {
         self.store.acknowledge(id, messages).await
     }
     async fn prune(&self, log_before: Timestamp, now: Timestamp, rows_max: u32) -> Result<Pruned, StoreError> {
+        self.falter("prune")?;
         self.store.prune(log_before, now, rows_max).await
     }
     async fn close(&self) -> Result<(), StoreError> {
@@ -335,3 +345,5 @@ impl Jobs for Faltering {
         self.store.prune_jobs(ended_before, rows_max).await
     }
 }
+
+impl StoreVitals for Faltering {}

@@ -167,7 +167,7 @@ pub fn status(status: u16) -> Play {
 }
 
 pub fn answered(status: u16, headers: &[(&str, &str)]) -> Reply {
-    let mut answer = Answer { status, body: Bytes::from_static(b"answer"), ..Answer::default() };
+    let mut answer = Answer { status: Some(status), body: Bytes::from_static(b"answer"), ..Answer::default() };
     for (name, value) in headers {
         answer.headers.push((*name).to_owned(), (*value).to_owned()).unwrap();
     }

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use http::Method;
+use postrider_core::connection::ConnectionKind;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -120,7 +121,7 @@ impl DeliveryQuery {
             pairs.extend(value.map(|value| (name.to_owned(), value.to_owned())));
         };
         match self.connection.as_deref().map(|name| (name, name.split_once(':'))) {
-            Some((_, Some((kind @ "rest", name)))) => {
+            Some((_, Some((kind, name)))) if ConnectionKind::parse(kind).is_some() => {
                 add("connection", Some(name));
                 add("type", Some(kind));
             }

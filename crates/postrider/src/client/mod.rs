@@ -30,6 +30,7 @@ pub use security::{SecurityDefinition, SecurityState};
 pub use topics::{Pulled, Subscription, Topic, TopicMessage};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use postrider_core::connection::ConnectionKind;
 use transport::Transport;
 
 /// A client of one Postrider server. Cheap to clone; clones share the open connections.
@@ -66,7 +67,7 @@ impl Client {
     /// A path under a connection, its name percent-encoded. `rest:Billing API` names the type where a name alone is ambiguous (D16).
     fn under_connection(&self, connection: &str, rest: &str) -> String {
         match connection.split_once(':') {
-            Some((kind @ "rest", name)) => {
+            Some((kind, name)) if ConnectionKind::parse(kind).is_some() => {
                 let separator = if rest.contains('?') { '&' } else { '?' };
                 self.under_project(&format!("/connections/{}{rest}{separator}type={kind}", segment(name)))
             }

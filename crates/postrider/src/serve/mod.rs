@@ -17,9 +17,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use postrider_core::Wait;
-use postrider_engine::{Dice, Engine, EngineOptions, SystemClock, SystemDice};
+use postrider_engine::{Clock, Dice, Engine, EngineOptions, SystemClock, SystemDice};
 use postrider_store::Store;
-use postrider_web::{AdminKey, ApiOptions, AppState, BindError, KeyError, Server, ServerLimits};
+use postrider_web::{AdminKey, ApiOptions, AppState, BindError, Entrance, KeyError, Server, ServerLimits};
 use postrider_wire::{Egress, HttpOptions, HttpSender};
 
 use crate::args::ServeArgs;
@@ -49,15 +49,38 @@ pub async fn run(data: &Path, args: ServeArgs) -> Result<Exit, Failed> {
     let config = named.map(|file| Config::read(Path::new(file))).transpose()?;
     let mut signals = Signals::listen()?;
     let data = if args.demo { DataDir::temporary()? } else { DataDir::at(data)? };
+    // The port first: a server that nobody can reach must not deliver, and one that opens a large store says so to those who ask.
+    let front = Front::open(args.listen).await?;
     let store = store::open(&data).await?;
-    let running = Running::start(store, &data, args.listen, &settings, config.as_ref()).await?;
+    let running = Running::start(store, &data, front, &settings, config.as_ref()).await?;
     let demo = if args.demo { Some(Demo::start(&running.address, running.demo_key.as_deref()).await?) } else { None };
     let exit = running.until_stopped(&mut signals).await;
     drop(demo);
     Ok(exit)
 }
 
-/// A server that has everything and answers nothing yet.
+/// Listens, and answers that the server is starting.
+struct Front {
+    clock: Arc<dyn Clock>,
+    address: String,
+    entrance: Entrance,
+    served: tokio::task::JoinHandle<()>,
+    stop: tokio::sync::oneshot::Sender<()>,
+}
+
+impl Front {
+    async fn open(listen: SocketAddr) -> Result<Front, Failed> {
+        let clock = SystemClock::shared();
+        let server = Server::bind(listen, ServerLimits::default()).await?;
+        let address = format!("http://{}", server.address());
+        let entrance = Entrance::closed(clock.now());
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let served = tokio::spawn(server.serve(entrance.clone(), async { drop(stopped.await) }, REQUESTS_GRACE));
+        Ok(Front { clock, address, entrance, served, stop })
+    }
+}
+
+/// A server that delivers and answers.
 struct Running {
     address: String,
     /// The key in the clear, where this process knows it.
@@ -73,13 +96,12 @@ impl Running {
     async fn start(
         store: Arc<dyn Store>,
         data: &DataDir,
-        listen: SocketAddr,
+        front: Front,
         settings: &Settings,
         config: Option<&Config>,
     ) -> Result<Running, Failed> {
-        let (clock, dice) = (SystemClock::shared(), SystemDice::shared());
-        // The port before the engine: a server that nobody can reach must not deliver.
-        let server = Server::bind(listen, ServerLimits::default()).await?;
+        let Front { clock, address, entrance, served, stop } = front;
+        let dice = SystemDice::shared();
         if let Some(config) = config {
             config.apply(&*store, &*clock, &*dice).await?;
         }
@@ -91,11 +113,8 @@ impl Running {
         let engine = Engine::start(Arc::clone(&store), sender, Arc::clone(&clock), dice, options)
             .await
             .map_err(|error| Failed::new(Exit::StoreUnavailable, error.to_string()))?;
-        let address = format!("http://{}", server.address());
         let api = ApiOptions { masked_headers: settings.masked_headers.clone(), ..ApiOptions::default() };
-        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        let router = postrider_web::router(AppState::new(engine.clone(), clock, api), admin);
-        let served = tokio::spawn(server.serve(router, async { drop(stopped.await) }, REQUESTS_GRACE));
+        entrance.open(postrider_web::router(AppState::new(engine.clone(), clock, api), admin));
         let file = ServerFile::write(data.path(), &address)?;
         if let (Some(key), false) = (&made, data.is_temporary()) {
             output::print(&format!("admin key, shown this once: {key}"));

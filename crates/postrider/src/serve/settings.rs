@@ -3,6 +3,7 @@
 use http::HeaderName;
 use ipnet::IpNet;
 use postrider_core::masking::MaskedHeaders;
+use postrider_core::readiness::Bounds;
 use postrider_core::schedule::Ladder;
 use postrider_core::{SettingError, Wait};
 use postrider_engine::EngineOptions;
@@ -37,6 +38,9 @@ const LEASE: Number = Number { name: "POSTRIDER_LEASE_SECONDS", default: 15, min
 /// How long the log keeps what has ended (V07: 30 days).
 const LOG_RETENTION: Number =
     Number { name: "POSTRIDER_LOG_RETENTION_SECONDS", default: 2_592_000, min: 60, max: 315_360_000, unit: "seconds" };
+/// Without a durable write for so long, the server is not ready (P06).
+const STALLED: Number =
+    Number { name: "POSTRIDER_STORE_STALLED_SECONDS", default: 15, min: 3, max: 3600, unit: "seconds" };
 /// Longer than the longest attempt (R05: 60 s, D05).
 const CLAIM_TIMEOUT: Number =
     Number { name: "WEBHOOK_CLAIM_TIMEOUT_SECONDS", default: 300, min: 61, max: 86_400, unit: "seconds" };
@@ -76,6 +80,7 @@ impl Settings {
         };
         let lease_s = number(&LEASE);
         let audit_days = number(&AUDIT_DAYS);
+        let stalled_s = number(&STALLED);
         let log_retention_s = number(&LOG_RETENTION);
         let unused = [(&CLAIM_TIMEOUT, number(&CLAIM_TIMEOUT)), (&RETRY_AFTER_MAX, number(&RETRY_AFTER_MAX))];
         let caps = [(&DELIVERY_CAP, Ladder::webhook()), (&FORWARD_CAP, Ladder::forward())];
@@ -108,6 +113,7 @@ impl Settings {
                 lease: Wait::from_secs(lease_s),
                 audit_retention: Wait::from_secs(audit_days * 24 * 3600),
                 log_retention: Wait::from_secs(log_retention_s),
+                health: Bounds { write: Wait::from_secs(stalled_s), ..Bounds::default() },
                 ..EngineOptions::default()
             },
             opened,

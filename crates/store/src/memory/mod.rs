@@ -20,6 +20,7 @@ mod rows;
 mod security;
 mod settle;
 mod topics;
+mod vitals;
 mod window;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

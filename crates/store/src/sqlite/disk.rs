@@ -3,6 +3,8 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
+use postrider_core::readiness::Room;
+
 use crate::StoreError;
 
 /// Held while the store is open; the kernel frees it when the process ends, however it ends.
@@ -68,12 +70,23 @@ impl Space {
         if self.free_bytes_min == 0 {
             return Ok(());
         }
-        match rustix::fs::statvfs(directory) {
-            Ok(stat) if stat.f_bavail.saturating_mul(stat.f_frsize) < self.free_bytes_min => {
-                Err(StoreError::Full { limit: "store_free_bytes_min" })
-            }
+        match free_bytes(directory) {
+            Ok(free) if free < self.free_bytes_min => Err(StoreError::Full { limit: "store_free_bytes_min" }),
             Ok(_) => Ok(()),
             Err(error) => Err(StoreError::Unavailable(format!("the disk does not say how much is free: {error}"))),
         }
     }
+
+    /// The same as numbers, for health and metrics.
+    pub fn room(&self) -> Room {
+        match self.directory.as_deref().map(free_bytes) {
+            None => Room::Elsewhere,
+            Some(Ok(free)) => Room::Bytes { free, min: self.free_bytes_min },
+            Some(Err(_)) => Room::Unknown,
+        }
+    }
+}
+
+fn free_bytes(directory: &Path) -> Result<u64, rustix::io::Errno> {
+    rustix::fs::statvfs(directory).map(|stat| stat.f_bavail.saturating_mul(stat.f_frsize))
 }

@@ -36,6 +36,7 @@ mod tests;
 mod topics;
 mod verbs;
 mod verbs_of_jobs;
+mod vitals;
 mod walk;
 mod window;
 mod work;

@@ -28,6 +28,7 @@ mod table;
 mod topic_messages;
 mod topics;
 
+pub use health::while_starting;
 pub use send::read_message;
 pub use table::routes;
 

@@ -59,7 +59,7 @@ pub async fn raw(Acting(state): Acting, request: Request) -> Result<Response, Pr
     let head = RequestHead { method, path: target.rest, params: Vec::new(), headers };
     let mut idempotency = None;
     // Z12: a request that only reads is made anew each time.
-    if !head.method.only_reads() {
+    if !connection.spec.target.only_reads(&head) {
         let scope = format!("/connections/{}/raw{}", connection.id, head.path);
         let place = (head.method.as_str(), project, scope.as_str());
         idempotency = idempotency::read_named(RAW_HEADER, &parts.headers, place, &body, state.clock.now())?;
@@ -145,7 +145,7 @@ fn answer(outcome: &Outcome, only_head: bool) -> Response {
 }
 
 fn remote_answer(answer: &Answer, only_head: bool) -> Response {
-    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::BAD_GATEWAY);
+    let status = answer.status.and_then(|status| StatusCode::from_u16(status).ok()).unwrap_or(StatusCode::BAD_GATEWAY);
     let named = answer.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("connection"));
     let named = named_by_connection(named.map(|(_, value)| value.as_bytes()));
     let mut headers = HeaderMap::new();
@@ -235,7 +235,11 @@ mod tests {
             cid: Cid::from_stored("c"),
             error: None,
             failure,
-            response: status.map(|status| Answer { status, body: Bytes::from_static(b"x"), ..Answer::default() }),
+            response: status.map(|status| Answer {
+                status: Some(status),
+                body: Bytes::from_static(b"x"),
+                ..Answer::default()
+            }),
         };
         for (state, status, failure, wanted) in [
             (OutcomeState::IsOk, Some(201), None, 201),

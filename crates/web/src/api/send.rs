@@ -4,7 +4,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, StatusCode};
-use postrider_core::connection::{Connection, DataFormat, Target};
+use postrider_core::connection::{Connection, DataFormat};
 use postrider_core::id::Cid;
 use postrider_core::message::{HeaderList, Message, Method, RequestHead};
 use postrider_core::outcome::{Outcome, OutcomeState};
@@ -75,7 +75,7 @@ async fn take(
     let message = message(input.fields, data_format(&connection))?;
     state.check_body_size(&message.body)?;
     state.refuse_our_keys(&message.head.headers)?;
-    if how == How::Send && message.head.method.only_reads() {
+    if how == How::Send && connection.spec.target.only_reads(&message.head) {
         // Z12: a request that only reads is made anew each time; nothing is stored that a repeat could answer from.
         idempotency = None;
     }
@@ -225,8 +225,7 @@ fn scalar(json: &str) -> Option<String> {
 }
 
 pub(super) fn data_format(connection: &Connection) -> DataFormat {
-    let Target::Rest(target) = &connection.spec.target;
-    target.data_format
+    connection.spec.target.data_format()
 }
 
 /// The bytes to send. A JSON value is for connections that speak JSON, and an object of plain values for those that speak forms.
@@ -243,6 +242,7 @@ pub(super) fn body_bytes(fields: &mut Fields, given: Option<Given>, format: Data
             None => "a string, or an object of names and plain values, since `data_format` is form",
         },
         DataFormat::Text | DataFormat::Xml => "a string, since `data_format` is not json",
+        DataFormat::Hl7 => "a string, since the connection takes messages of HL7",
     };
     fields.refuse("body", "`body` is a JSON value", allowed);
     Bytes::new()

@@ -86,9 +86,7 @@ pub fn dead_letter_json(delivery: &Delivery, connection: Option<&Connection>) ->
 
 /// Where a connection's requests go, placeholders as written.
 fn address(connection: &Connection) -> String {
-    let postrider_core::connection::Target::Rest(target) = &connection.spec.target;
-    let path = connection.written.get("url_path").and_then(Value::as_str).unwrap_or_default();
-    format!("{}{path}", target.host)
+    connection.spec.target.address()
 }
 
 pub fn attempt_json(attempt: &Attempt, masked: &MaskedHeaders) -> Value {
@@ -191,7 +189,8 @@ mod tests {
         let fields =
             vec![("Content-Type".to_owned(), content_type.to_owned()), ("content-type".into(), "again".into())];
         let headers = HeaderList::try_from(fields).unwrap();
-        let answer = Answer { status: 500, headers, body: Bytes::from_static(body), incomplete: false };
+        let answer =
+            Answer { status: Some(500), said: None, headers, body: Bytes::from_static(body), incomplete: false };
         let outcome = Outcome {
             state: OutcomeState::IsInQueue,
             msg_id: Some(DeliveryId::from_u128(7)),
@@ -233,7 +232,7 @@ mod tests {
         let fields = vec![("content-type".to_owned(), "application/json".to_owned())];
         let headers = HeaderList::try_from(fields).unwrap();
         let body = Bytes::from_static(b"{\"n\": 12345678901234567890123}");
-        let text = answer_text(&Answer { status: 200, headers, body, incomplete: false });
+        let text = answer_text(&Answer { status: Some(200), said: None, headers, body, incomplete: false });
         assert!(text.ends_with(r#""data":{"n":12345678901234567890123}}"#), "{text}");
     }
 

@@ -114,7 +114,7 @@ impl Query {
 }
 
 /// The kinds of connections, as people write them.
-pub const KINDS: &str = "rest";
+pub const KINDS: &str = ConnectionKind::ALLOWED;
 
 fn bad(name: &str, given: &str, allowed: &str) -> Problem {
     Problem::bad_request(name, format!("`{name}` is `{}`: allowed is {allowed}", clipped(given)), allowed)

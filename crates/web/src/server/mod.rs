@@ -23,6 +23,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tower::ServiceExt;
 
+use crate::entrance::Entrance;
 use crate::gate::PeerAddress;
 use crate::problem::Problem;
 use patience::{InService, Patience, PatientStream};
@@ -107,8 +108,9 @@ impl Server {
     }
 
     /// Answers until `stop` completes; then takes no further request, and lets those under way end for at most `grace`.
-    pub async fn serve(self, service: Router, stop: impl Future<Output = ()>, grace: Duration) {
+    pub async fn serve(self, service: impl Into<Entrance>, stop: impl Future<Output = ()>, grace: Duration) {
         let Server { listener, limits, .. } = self;
+        let service: Entrance = service.into();
         let limits = Arc::new(limits);
         let slots = Arc::new(Semaphore::new(limits.connections_max));
         let (stopping, stopping_seen) = watch::channel(false);
@@ -163,7 +165,7 @@ fn refuse(stream: &TcpStream) {
 async fn connection(
     stream: TcpStream,
     peer: PeerAddress,
-    service: Router,
+    service: Entrance,
     limits: &ServerLimits,
     mut stopping: watch::Receiver<bool>,
 ) {
@@ -173,7 +175,7 @@ async fn connection(
     let stream = PatientStream::new(stream, patience.clone());
     let handler = hyper::service::service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer);
-        answer(service.clone(), request, InService::begin(patience.clone()))
+        answer(service.service(), request, InService::begin(patience.clone()))
     });
     let mut connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())

@@ -29,10 +29,10 @@ impl Sender for Remote {
         let headers = HeaderList::try_from(fields).unwrap();
         let fails = outgoing.head.path == "/fail";
         Reply::Answered(Answer {
-            status: if fails { 500 } else { 200 },
+            status: Some(if fails { 500 } else { 200 }),
             headers,
             body: outgoing.body,
-            incomplete: false,
+            ..Answer::default()
         })
     }
 

@@ -10,8 +10,9 @@ use super::link::ReadBody;
 
 pub(super) fn answer(head: &http::response::Parts, body: ReadBody) -> Answer {
     Answer {
-        status: head.status.as_u16(),
+        status: Some(head.status.as_u16()),
         headers: header_list(&head.headers),
+        said: None,
         body: body.bytes,
         incomplete: body.incomplete,
     }

@@ -2,6 +2,7 @@
 
 mod answer;
 pub(crate) mod cause;
+mod check;
 pub(crate) mod connect;
 pub mod http;
 pub(crate) mod link;
@@ -20,6 +21,8 @@ use postrider_core::connection::Connection;
 use postrider_core::id::{Cid, ConnectionId, DeliveryId};
 use postrider_core::message::RequestHead;
 use postrider_core::{Reply, Wait};
+
+pub use check::check;
 
 use crate::auth::Credentials;
 

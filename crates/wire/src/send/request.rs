@@ -32,6 +32,8 @@ pub(super) enum Unsendable {
     Address,
     #[error("the method {0} cannot be delivered")]
     Method(String),
+    #[error("a connection of this type does not go over HTTP")]
+    Kind,
     #[error("nothing says how a request to this endpoint is signed")]
     NotSigned,
     #[error("the header `{0}` cannot be sent")]
@@ -48,6 +50,7 @@ pub(super) fn build(
     let method = method(head.method.as_str())?;
     let (target, headers) = match &route.connection.spec.target {
         Target::Rest(rest) => (rest.url_path.fill(&head.params, &head.path)?, headers(route, outgoing)?),
+        Target::Mllp(_) => return Err(Unsendable::Kind),
         Target::Webhook(endpoint) => {
             let attempt = outgoing.webhook.as_ref().ok_or(Unsendable::NotSigned)?;
             (endpoint.url.target().to_owned(), webhook::headers(route, endpoint, outgoing, attempt)?)

@@ -20,13 +20,15 @@ pub(super) enum RouteError {
     Host,
     #[error("`content_type` is not a header value")]
     ContentType,
+    #[error("a connection of type `{0}` does not go over HTTP")]
+    Kind(&'static str),
 }
 
 pub(super) struct Route {
     pub(super) connection: Arc<Connection>,
     pub(super) origin: Origin,
     pub(super) content_type: HeaderValue,
-    /// Attempts at once, as people were told.
+    /// Attempts at once, as people are told.
     pub(super) slots_max: u32,
     /// Attempts at once; each has at most one socket, so this bounds the sockets too.
     pub(super) slots: Semaphore,
@@ -49,6 +51,7 @@ impl Route {
                 let slots = connection.spec.policy.queue.concurrency;
                 (origin.judged_by(policy), HeaderValue::from_static("application/json"), slots)
             }
+            Target::Mllp(_) => return Err(RouteError::Kind(connection.kind().as_str())),
         };
         let slots = usize::try_from(slots_max).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS);
         Ok(Route {
@@ -70,6 +73,7 @@ fn content_type(rest: &RestTarget) -> Result<HeaderValue, RouteError> {
             DataFormat::Text => "text/plain; charset=utf-8",
             DataFormat::Form => "application/x-www-form-urlencoded",
             DataFormat::Xml => "application/xml",
+            DataFormat::Hl7 => "application/hl7-v2",
         })),
     }
 }

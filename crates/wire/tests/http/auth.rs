@@ -117,7 +117,7 @@ fn oauth2(token_url: &str) -> Option<Arc<Credentials>> {
 }
 
 async fn status(sender: &HttpSender, outgoing: Outgoing) -> u16 {
-    answered(sender.send(outgoing).await).status
+    answered(sender.send(outgoing).await).status.unwrap()
 }
 
 #[tokio::test]

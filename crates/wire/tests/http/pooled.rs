@@ -29,7 +29,7 @@ async fn a_peer_that_says_close_is_obeyed() {
     let peer = Peer::answering("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok").await;
     let (sender, connection) = (sender(), connection(&peer.url()));
     for _ in 0..2 {
-        assert_eq!(answered(sender.send(outgoing(&connection)).await).status, 200);
+        assert_eq!(answered(sender.send(outgoing(&connection)).await).status, Some(200));
     }
     assert_eq!(peer.sockets(), 2);
 }
@@ -69,9 +69,9 @@ async fn z01_an_idle_socket_that_the_peer_closed_is_replaced_within_the_attempt(
     {
         let (peer, mut has_ended) = closing_first(farewell, by_reset).await;
         let (sender, connection) = (sender(), connection(&peer.url()));
-        assert_eq!(answered(sender.send(outgoing(&connection)).await).status, 200);
+        assert_eq!(answered(sender.send(outgoing(&connection)).await).status, Some(200));
         has_ended.recv().await.unwrap();
-        assert_eq!(answered(sender.send(outgoing(&connection)).await).status, 200, "{farewell:?} {by_reset}");
+        assert_eq!(answered(sender.send(outgoing(&connection)).await).status, Some(200), "{farewell:?} {by_reset}");
         assert_eq!((peer.sockets(), peer.requests()), (2, 2));
     }
 }
@@ -89,13 +89,13 @@ fn z01_a_close_that_was_not_noticed_yet_is_seen_before_the_first_byte() {
     });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (sender, connection) = (sender(), connection(&format!("http://{address}")));
-    runtime.block_on(async { assert_eq!(answered(sender.send(outgoing(&connection)).await).status, 200) });
+    runtime.block_on(async { assert_eq!(answered(sender.send(outgoing(&connection)).await).status, Some(200)) });
     let (listener, first, mut requests) = peer.join().unwrap();
     runtime.block_on(async {
         // Closed and sent within one turn of the runtime, so its reactor does not run in between.
         drop(first);
         let second = std::thread::spawn(move || blocking_exchange(&mut listener.accept().unwrap().0));
-        assert_eq!(answered(sender.send(outgoing(&connection)).await).status, 200);
+        assert_eq!(answered(sender.send(outgoing(&connection)).await).status, Some(200));
         requests.push(second.join().unwrap());
     });
     assert_eq!(requests.len(), 2);
@@ -124,7 +124,7 @@ async fn z01_a_reused_socket_that_closes_on_the_request_is_unreachable_and_not_s
     })
     .await;
     let (sender, connection) = (sender(), connection(&peer.url()));
-    assert_eq!(answered(sender.send(outgoing(&connection)).await).status, 200);
+    assert_eq!(answered(sender.send(outgoing(&connection)).await).status, Some(200));
     let detail = unanswered(sender.send(outgoing(&connection)).await, Unreachable);
     assert_eq!(detail, format!("{}: connection closed before an answer (reset after write)", peer.address));
     assert_eq!((peer.sockets(), peer.requests()), (1, 2), "sent again");
@@ -138,7 +138,7 @@ async fn bytes_after_an_answer_are_not_the_next_answer() {
     .await;
     let (sender, connection) = (sender(), connection(&peer.url()));
     for _ in 0..2 {
-        assert_eq!(answered(sender.send(outgoing(&connection)).await).status, 200);
+        assert_eq!(answered(sender.send(outgoing(&connection)).await).status, Some(200));
     }
     assert_eq!(peer.sockets(), 2);
 }
@@ -192,7 +192,7 @@ async fn pool_size_bounds_sockets_and_attempts() {
     go.notify_one();
     go.notify_one();
     for attempt in attempts {
-        assert_eq!(attempt.await.unwrap(), 200);
+        assert_eq!(attempt.await.unwrap(), Some(200));
     }
     assert_eq!((peer.sockets(), peer.requests()), (2, 6));
 }
@@ -210,7 +210,7 @@ async fn a_timed_out_attempt_gives_its_slot_back() {
     .await;
     let (sender, connection) = (sender(), connection_with(&peer.url(), json!({"pool_size": 1})));
     unanswered(sender.send(within(&connection, SHORT)).await, Timeout);
-    assert_eq!(answered(sender.send(outgoing(&connection)).await).status, 200);
+    assert_eq!(answered(sender.send(outgoing(&connection)).await).status, Some(200));
 }
 
 /// A peer that reports the end of each of its sockets.
@@ -245,7 +245,7 @@ async fn a_forgotten_connection_keeps_no_socket() {
     answered(sender.send(outgoing(&connection)).await);
     sender.forget(connection.id);
     assert_eq!(has_ended.recv().await, Some(0));
-    assert_eq!(answered(sender.send(outgoing(&connection)).await).status, 200);
+    assert_eq!(answered(sender.send(outgoing(&connection)).await).status, Some(200));
 }
 
 #[tokio::test]

@@ -24,7 +24,7 @@ async fn arrives(keys: Value, request: Value, body: &[u8]) -> Seen {
     .await;
     let connection = connection_with(&peer.url(), keys);
     let attempt = Outgoing { head: head(request), body: Bytes::copy_from_slice(body), ..outgoing(&connection) };
-    assert_eq!(answered(sender().send(attempt).await).status, 200);
+    assert_eq!(answered(sender().send(attempt).await).status, Some(200));
     let request = has_seen.recv().await.unwrap();
     assert_eq!(request.header("host"), Some(&*peer.address.to_string()));
     assert_eq!(request.count("host"), 1);

@@ -6,10 +6,10 @@ use crate::Wait;
 #[test]
 fn d17_what_is_not_said_has_its_default() {
     let spec = read(json!({}));
-    let Target::Rest(target) = spec.target else { panic!("a REST target") };
+    let target = spec.target.rest().unwrap();
     assert_eq!(target.host, "https://api.example.org");
     assert_eq!(target.url_path.as_str(), "/v2");
-    assert_eq!((target.data_format, target.content_type, target.pool_size), (DataFormat::Json, None, 10));
+    assert_eq!((target.data_format, target.content_type.as_deref(), target.pool_size), (DataFormat::Json, None, 10));
     assert!(target.tls.verify && target.tls.ca_path.is_none() && spec.is_active);
     assert_eq!(spec.policy.timeout, Wait::from_secs(60));
 }
@@ -21,7 +21,7 @@ fn every_key_is_read() {
         "pool_size": 1000, "tls_verify": false, "tls_ca_path": "/etc/ca.pem", "is_active": false,
     });
     let spec = read(keys);
-    let Target::Rest(target) = spec.target else { panic!("a REST target") };
+    let target = spec.target.rest().unwrap();
     assert_eq!(target.host, "http://10.1.1.5:8080");
     assert_eq!(target.url_path.as_str(), "");
     assert_eq!(target.data_format, DataFormat::Xml);

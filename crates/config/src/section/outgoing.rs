@@ -1,9 +1,9 @@
-//! `outgoing_rest`: where requests go. What its keys mean is the core's.
+//! `outgoing_rest` and its like: where requests go, one section for each kind. What their keys mean is the core's.
 
 use postrider_core::SettingError;
 use postrider_core::connection::{Connection, ConnectionKind, ConnectionSpec, check_name};
 use postrider_core::id::{ConnectionId, ProjectId};
-use postrider_core::settings::{self, ALIASES, KeyDoc, PASSED_OVER, PASSED_OVER_FAMILIES, SettingWarning, canonical};
+use postrider_core::settings::{self, ALIASES, KeyDoc, SettingWarning, canonical};
 use postrider_store::ConfigChange;
 use serde_json::{Map, Value};
 
@@ -11,49 +11,63 @@ use super::{Need, Object, Section};
 use crate::plan::Making;
 use crate::state::State;
 
-pub struct OutgoingRest;
-
-const KIND: ConnectionKind = ConnectionKind::Rest;
-
-fn object(name: &str, written: &Map<String, Value>) -> Object {
-    Object { id: name.to_owned(), name: name.to_owned(), written: written.clone(), keys: canonical(KIND, written) }
+/// The section of one kind of connection.
+pub struct Outgoing {
+    kind: ConnectionKind,
+    name: &'static str,
+    meaning: &'static str,
+    required: &'static [&'static str],
 }
 
-impl Section for OutgoingRest {
+pub const REST: Outgoing = Outgoing {
+    kind: ConnectionKind::Rest,
+    name: "outgoing_rest",
+    meaning: "Connections to REST APIs.",
+    required: &["host", "url_path"],
+};
+
+impl Outgoing {
+    fn object(&self, name: &str, written: &Map<String, Value>) -> Object {
+        let keys = canonical(self.kind, written);
+        Object { id: name.to_owned(), name: name.to_owned(), written: written.clone(), keys }
+    }
+}
+
+impl Section for Outgoing {
     fn name(&self) -> &'static str {
-        "outgoing_rest"
+        self.name
     }
 
     fn meaning(&self) -> &'static str {
-        "Connections to REST APIs."
+        self.meaning
     }
 
     fn keys(&self) -> Vec<&'static KeyDoc> {
-        settings::keys_of(KIND).collect()
+        settings::keys_of(self.kind).collect()
     }
 
     fn required(&self) -> &'static [&'static str] {
-        &["host", "url_path"]
+        self.required
     }
 
     fn reads(&self, key: &str) -> bool {
-        settings::reads(KIND, key)
+        settings::reads(self.kind, key)
     }
 
     fn passed_over(&self) -> (&'static [&'static str], &'static [&'static str]) {
-        (&PASSED_OVER, &PASSED_OVER_FAMILIES)
+        settings::passed_over(self.kind)
     }
 
     fn read(&self, name: &str, written: &Map<String, Value>) -> Result<Vec<Object>, Vec<SettingError>> {
         let name_error = check_name(name).err();
-        match (ConnectionSpec::parse(KIND, written), name_error) {
-            (Ok(_), None) => Ok(vec![object(name, written)]),
+        match (ConnectionSpec::parse(self.kind, written), name_error) {
+            (Ok(_), None) => Ok(vec![self.object(name, written)]),
             (read, name_error) => Err(name_error.into_iter().chain(read.err().unwrap_or_default()).collect()),
         }
     }
 
     fn warnings(&self, object: &Object) -> Vec<SettingWarning> {
-        let mut warnings = settings::all_warnings(KIND, &object.written);
+        let mut warnings = settings::all_warnings(self.kind, &object.written);
         for warning in &mut warnings {
             // The name that stands in the file.
             if let Some((alias, _)) = ALIASES.iter().find(|(alias, name)| {
@@ -79,14 +93,14 @@ impl Section for OutgoingRest {
     }
 
     fn current(&self, state: &State, project: ProjectId) -> Vec<Object> {
-        state.connections_of(project, KIND).map(|known| object(&known.name, &known.written)).collect()
+        state.connections_of(project, self.kind).map(|known| self.object(&known.name, &known.written)).collect()
     }
 
     /// A pause by hand stays as it is: it is no setting.
     fn change(&self, wanted: &Object, project: ProjectId, making: &Making<'_>) -> Result<ConfigChange, String> {
         let written = wanted.written.clone();
-        let spec = ConnectionSpec::parse(KIND, &written).map_err(|_| "its settings read differently now")?;
-        Ok(match making.state.connection(project, KIND, &wanted.name) {
+        let spec = ConnectionSpec::parse(self.kind, &written).map_err(|_| "its settings read differently now")?;
+        Ok(match making.state.connection(project, self.kind, &wanted.name) {
             Some(known) => {
                 let version = known.version.saturating_add(1);
                 let connection = Connection { written, spec, version, updated_at: making.now, ..known.clone() };

@@ -1,0 +1,6 @@
+//! A store in memory fills no disk.
+
+use super::MemoryStore;
+use crate::StoreVitals;
+
+impl StoreVitals for MemoryStore {}
