@@ -57,6 +57,7 @@ impl Engine {
         let entry = shared.audit_entry(&self.actor, Some(project.id), "project.create");
         let entry = entry.about(project.id, &project.name).with_after(json!(project.settings));
         shared.store.change(Change::CreateProject(project.clone()), entry).await?;
+        shared.projects.put(&project);
         Ok(project)
     }
 
@@ -68,6 +69,7 @@ impl Engine {
         let entry = entry.about(project.id, &project.name);
         let entry = entry.with_before(json!(known.settings)).with_after(json!(project.settings));
         shared.store.change(Change::ReplaceProject(project.clone()), entry).await?;
+        shared.projects.put(&project);
         Ok(project)
     }
 

@@ -15,6 +15,7 @@ use crate::actor::Actor;
 use crate::audit::{self, Describe as _};
 use crate::clock::Clock;
 use crate::configuring;
+use crate::endpointing;
 use crate::dice::Dice;
 use crate::refusal::Refusal;
 use crate::shared::Shared;
@@ -28,7 +29,11 @@ pub(crate) async fn apply(shared: &Shared, actor: &Actor, batch: Vec<ConfigChang
     let mut has_new_topics = false;
     for change in batch {
         match change {
-            ConfigChange::CreateConnection(connection) => shared.connections.put(Arc::from(connection)),
+            ConfigChange::CreateConnection(connection) => {
+                endpointing::complete(shared, &connection).await?;
+                shared.connections.put(Arc::from(connection));
+            }
+            ConfigChange::CreateProject(project) => shared.projects.put(&project),
             ConfigChange::ReplaceConnection { connection, .. } => {
                 let id = connection.id;
                 shared.connections.put(Arc::from(connection));
@@ -36,8 +41,7 @@ pub(crate) async fn apply(shared: &Shared, actor: &Actor, batch: Vec<ConfigChang
             }
             ConfigChange::CreateTopic(_) => has_new_topics = true,
             // Nobody keeps these in memory.
-            ConfigChange::CreateProject(_)
-            | ConfigChange::ReplaceTopic { .. }
+            ConfigChange::ReplaceTopic { .. }
             | ConfigChange::CreateSubscription(_)
             | ConfigChange::ReplaceSubscription { .. } => {}
         }

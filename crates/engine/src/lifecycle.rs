@@ -18,6 +18,8 @@ use crate::clock::Clock;
 use crate::connections::Connections;
 use crate::dice::Dice;
 use crate::dispatcher::{self, Queues};
+use crate::endpointing;
+use crate::endpoints::Endpoints;
 use crate::intake::{self, Intake};
 use crate::jobs::{self, JobNotice};
 use crate::keyed_calls::KeyedCalls;
@@ -34,6 +36,8 @@ use crate::securing;
 use crate::securities::Securities;
 use crate::settler::{self, Settler};
 use crate::shared::Shared;
+use crate::subscribing;
+use crate::subscriptions::Subscriptions;
 use crate::tally::Tally;
 use crate::vault::Vault;
 use crate::vitals::{self, Vitals};
@@ -76,6 +80,8 @@ pub(crate) async fn start(
         connections,
         projects: Projects::default(),
         securities: Securities::default(),
+        endpoints: Endpoints::default(),
+        subscriptions: Subscriptions::default(),
         notifier: Notifier::default(),
         queues: Queues::default(),
         intake,
@@ -94,6 +100,11 @@ pub(crate) async fn start(
         ended: watch::Sender::new(false),
     });
     securing::load(&shared).await?;
+    for project in shared.store.projects().await? {
+        shared.projects.put(&project);
+    }
+    endpointing::load(&shared).await?;
+    subscribing::load(&shared).await?;
     shared.spawn_worker(Worker::Settler, settler::run(Arc::clone(&shared), orders));
     shared.spawn_worker(Worker::Intake, intake::run(Arc::clone(&shared), requests));
     shared.spawn_worker(Worker::CallLog, call_log::run(Arc::clone(&shared), records));

@@ -196,5 +196,9 @@ impl Sender for Network {
         }
     }
 
+    async fn may_reach(&self, _: &Arc<Connection>) -> Result<(), String> {
+        Ok(())
+    }
+
     fn forget(&self, _connection: ConnectionId) {}
 }

@@ -13,6 +13,7 @@ pub use by_hand::{ByHand, Refused};
 pub use dead_letter::{DeadLetterStep, dead_letter_due_at, dead_letter_step};
 
 use crate::delivery::Progress;
+use crate::endpoint::NotSendable;
 use crate::policy::DeliveryPolicy;
 use crate::roll::Roll;
 use crate::schedule::{Ladder, LadderTerms, Schedule};
@@ -57,6 +58,8 @@ pub enum Event<'a> {
     },
     /// The owner of the queue died while this may have been in flight (D04). `progress` has begun the attempt.
     Interrupted,
+    /// It came due and may not be sent: no attempt of it is made (R14, V05).
+    NotSendable(NotSendable),
     /// It waited longer than `expires_after` (Z17).
     Expired,
     /// It waited longer than its ladder's age cap (R09).
@@ -91,6 +94,7 @@ pub fn decide(event: Event<'_>, snapshot: Snapshot<'_>, now: Timestamp, roll: Ro
             Ok(after_attempt::ended(verdict, reply, direct, snapshot, now, roll))
         }
         Event::Interrupted => Ok(after_attempt::interrupted(snapshot, now)),
+        Event::NotSendable(refused) => Ok(before_attempt::not_sendable(refused, snapshot, now)),
         Event::Expired => Ok(before_attempt::expired(snapshot, now)),
         Event::TooOld => Ok(before_attempt::too_old(snapshot, now)),
         Event::ByHand(act) => by_hand::by_hand(act, snapshot, now),

@@ -36,6 +36,10 @@ impl Sender for Remote {
         })
     }
 
+    async fn may_reach(&self, _: &Arc<Connection>) -> Result<(), String> {
+        Ok(())
+    }
+
     fn forget(&self, _: ConnectionId) {}
 }
 

@@ -35,6 +35,13 @@ pub struct WebhookAttempt {
     pub event: Option<EventRef>,
 }
 
+impl WebhookAttempt {
+    /// Not signed yet.
+    pub fn of(event: Option<EventRef>) -> Self {
+        WebhookAttempt { keys: Vec::new(), at: Timestamp::default(), event }
+    }
+}
+
 /// The endpoint's headers give way to the subscription's, and both to ours.
 pub(super) fn headers(
     route: &Route,
