@@ -5,6 +5,7 @@
 use serde_json::{Map, Value};
 
 use super::headers::is_reserved_header;
+use super::keys::{EXTRA_PARAMS_MAX, SCOPES_MAX};
 use super::reader::Reader;
 use super::{SettingError, security_keys, tls};
 use crate::http_url::HttpUrl;
@@ -14,10 +15,9 @@ use crate::{MASK, Secret};
 /// Of a secret that travels in a header or a form.
 pub const SECRET_CHARS_MAX: usize = 8192;
 const NAME_CHARS_MAX: usize = 1024;
-const SCOPES_MAX: usize = 100;
-const EXTRA_PARAMS_MAX: usize = 32;
 /// What the request for a token says itself.
 const TOKEN_PARAMS: [&str; 4] = ["grant_type", "scope", "client_id", "client_secret"];
+
 /// A definition as it was written, taken apart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadSecurity {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::SettingError;
-use super::headers::read_headers;
+use super::headers::{HEADERS_MAX, read_headers};
 use super::keys::{KeyDoc, Shape, key};
 use super::ladder;
 use super::reader::Reader;
@@ -44,7 +44,7 @@ pub const PUSH_KEYS: &[KeyDoc] = &[
         "an object of at most 32 headers with texts of at most 4096 bytes without control characters, none of them written by Postrider itself",
         "Sent with each of its deliveries, and before the endpoint's own.",
     )
-    .of(Shape::Pairs),
+    .of(Shape::Pairs { count_max: HEADERS_MAX }),
 ];
 
 /// Reads the keys as written, without `name` and what it is sent to.

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 
 use super::delivery;
-use super::headers::read_headers;
+use super::headers::{HEADERS_MAX, read_headers};
 use super::host::without_user_info;
 use super::keys::{KeyDoc, Shape, TRUE_FALSE, key};
 use super::reader::Reader;
@@ -58,7 +58,7 @@ const WEBHOOK_KEYS: &[KeyDoc] = &[
         "an object of at most 32 headers with texts of at most 4096 bytes without control characters, none of them written by Postrider itself",
         "Sent with every request.",
     )
-    .of(Shape::Pairs),
+    .of(Shape::Pairs { count_max: HEADERS_MAX }),
     key(
         "rate_limit_per_second",
         "none",
