@@ -45,10 +45,8 @@ pub fn body(event: &EventRef, data: &Bytes) -> Bytes {
     }
     let (name, data) = member(data);
     // The type has no character that JSON escapes, and neither has an id nor a time.
-    let head = format!(
-        r#"{{"id":"{}","type":"{}","timestamp":"{}","{name}":"#,
-        event.id, event.event_type, event.happened_at
-    );
+    let head =
+        format!(r#"{{"id":"{}","type":"{}","timestamp":"{}","{name}":"#, event.id, event.event_type, event.happened_at);
     let mut body = Vec::with_capacity(head.len() + data.len() + 1);
     body.extend_from_slice(head.as_bytes());
     body.extend_from_slice(&data);

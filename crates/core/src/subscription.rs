@@ -91,8 +91,9 @@ impl PushSpec {
         let longest = terms.ladder.longest_total();
         let is_jittered = terms.ladder.jitter() == Jitter::HalfToOneAndAHalf;
         let top = if is_jittered { " at the top of its jitter" } else { "" };
-        (longest > cap)
-            .then(|| format!("the ladder can take {longest}{top}, and a delivery is given up {cap} after it was created"))
+        (longest > cap).then(|| {
+            format!("the ladder can take {longest}{top}, and a delivery is given up {cap} after it was created")
+        })
     }
 }
 

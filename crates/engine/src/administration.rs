@@ -9,6 +9,7 @@ use bytes::Bytes;
 use postrider_core::access::ScopeSet;
 use postrider_core::connection::check_name;
 use postrider_core::delivery::Delivery;
+use postrider_core::envelope;
 use postrider_core::id::{KeyId, ProjectId};
 use postrider_core::settings::objects::ProjectSpec;
 use postrider_core::{Secret, SettingError, Timestamp, Wait};
@@ -187,6 +188,8 @@ impl Engine {
     pub async fn view_body(&self, delivery: &Delivery, original: bool) -> Result<Option<Bytes>, Refusal> {
         let id = if original { delivery.original_body_id.unwrap_or(delivery.body_id) } else { delivery.body_id };
         let Some(bytes) = self.shared.store.body(id).await? else { return Ok(None) };
+        // What is shown is what is sent.
+        let bytes = delivery.event.as_ref().map_or_else(|| bytes.clone(), |event| envelope::body(event, &bytes));
         let seen = json!({"original": original, "body_bytes": bytes.len()});
         self.note_view(delivery.project_id, "delivery.body.view", &delivery.id.to_string(), seen).await?;
         Ok(Some(bytes))

@@ -15,12 +15,12 @@ use serde_json::{Map, Value, json};
 
 use crate::actor::Actor;
 use crate::audit::Describe as _;
+use crate::configuring;
 use crate::endpoints::Endpoint;
 use crate::engine::{ConnectionRef, Engine, NewConnection};
 use crate::refusal::Refusal;
 use crate::shared::Shared;
 use crate::vault::{Place, SECRET_BYTES_MAX, Sealed, VaultError};
-use crate::configuring;
 
 /// `endpoints_max`: of one project. All of them are in memory.
 const ENDPOINTS_MAX: usize = 20_000;

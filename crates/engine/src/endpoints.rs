@@ -71,16 +71,6 @@ impl Endpoints {
         self.0.write().unwrap_or_else(PoisonError::into_inner).remove(&id);
     }
 
-    /// Keeps the keys and changes how the endpoint stands, as it was written.
-    pub fn set_state(&self, id: ConnectionId, change: impl FnOnce(&mut EndpointState)) {
-        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(endpoint) = known.get_mut(&id) {
-            let mut row = endpoint.row.clone();
-            change(&mut row.state);
-            *endpoint = Arc::new(Endpoint { row, key: endpoint.key.clone(), former: endpoint.former.clone() });
-        }
-    }
-
     /// How the endpoint stands; one without a row is new.
     pub fn state(&self, id: ConnectionId) -> EndpointState {
         self.get(id).map(|endpoint| endpoint.row.state).unwrap_or_default()

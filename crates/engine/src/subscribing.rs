@@ -132,21 +132,14 @@ async fn replace(
     });
     let entry = entry(shared, actor, "subscription.replace", known);
     let entry = entry.with_before(shown(known)).with_after(shown(&subscription));
-    let change = Change::ReplacePushSubscription {
-        subscription: Box::new((*subscription).clone()),
-        version: known.version,
-    };
+    let change =
+        Change::ReplacePushSubscription { subscription: Box::new((*subscription).clone()), version: known.version };
     shared.store.change(change, entry).await?;
     shared.subscriptions.put(Arc::clone(&subscription));
     Ok(subscription)
 }
 
-fn validated(
-    shared: &Shared,
-    project_id: ProjectId,
-    name: &str,
-    new: &NewSubscription,
-) -> Result<PushSpec, Refusal> {
+fn validated(shared: &Shared, project_id: ProjectId, name: &str, new: &NewSubscription) -> Result<PushSpec, Refusal> {
     let mut errors: Vec<SettingError> = check_name(name).err().into_iter().collect();
     let target = shared.connections.get(new.connection).filter(|known| known.project_id == project_id);
     match target {

@@ -269,6 +269,8 @@ macro_rules! with_any_fate {
 
 #[path = "faulty_audit.rs"]
 mod audit;
+#[path = "faulty_events.rs"]
+mod events;
 
 #[async_trait]
 impl StoreRead for FaultyStore {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use postrider_core::connection::Connection;
 use postrider_core::id::{ConnectionId, DeliveryId};
 use postrider_core::{Answer, NoAnswerKind, Reply, Timestamp};
 use postrider_engine::Clock;

@@ -26,7 +26,8 @@ const PRIVATE: &str = "whsk_";
 const PUBLIC: &str = "whpk_";
 
 /// What is allowed, for refusals.
-pub const KEYS: &str = "`whsec_` and 24 to 64 bytes in base64, or `whsk_` and an Ed25519 private key of 64 bytes in base64";
+pub const KEYS: &str =
+    "`whsec_` and 24 to 64 bytes in base64, or `whsk_` and an Ed25519 private key of 64 bytes in base64";
 
 /// How an endpoint's requests are signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

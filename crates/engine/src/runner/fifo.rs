@@ -359,13 +359,9 @@ impl Fifo {
         let Some((_, policy_of)) = &self.round else { return };
         let shared = &self.post.shared;
         let made = was_made(policy_of, &verdict);
-        let progress =
-            if made { head.delivery.progress.clone() } else { not_begun(&head.delivery.progress) };
-        let snapshot = Snapshot {
-            progress: &progress,
-            policy: &policy_of.spec.policy,
-            ladder: head.delivery.ladder.as_ref(),
-        };
+        let progress = if made { head.delivery.progress.clone() } else { not_begun(&head.delivery.progress) };
+        let snapshot =
+            Snapshot { progress: &progress, policy: &policy_of.spec.policy, ladder: head.delivery.ladder.as_ref() };
         let event = Event::AttemptEnded { verdict: &verdict, reply: &reply, direct };
         // Only a person's wish is ever refused.
         let Ok(decision) = decide(event, snapshot, shared.now(), shared.roll()) else { return };

@@ -20,6 +20,8 @@ use postrider_store::*;
 
 #[path = "faltering_audit.rs"]
 mod audit;
+#[path = "faltering_events.rs"]
+mod events;
 
 pub struct Faltering {
     store: MemoryStore,

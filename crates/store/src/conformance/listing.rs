@@ -198,6 +198,8 @@ pub async fn every_column_can_be_asked_for(store: &dyn Store) {
         (DeliveryFilter { id: Some(ids[2]), statuses: vec![Status::Dlq], ..all.clone() }, vec![]),
         (DeliveryFilter { origin: Some(Origin::Event), ..all.clone() }, vec![0]),
         (DeliveryFilter { event_type: text("a.b"), ..all.clone() }, vec![0]),
+        (DeliveryFilter { event_id: Some(postrider_core::id::EventId::from_u128(1)), ..all.clone() }, vec![0]),
+        (DeliveryFilter { event_id: Some(postrider_core::id::EventId::from_u128(3)), ..all.clone() }, vec![]),
         (DeliveryFilter { event_type: text("a"), ..all.clone() }, vec![]),
         (DeliveryFilter { method: text("GET"), ..all.clone() }, vec![1]),
         (DeliveryFilter { path: text("/x"), ..all.clone() }, vec![1]),

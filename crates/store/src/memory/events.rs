@@ -76,7 +76,8 @@ impl Data {
 
     /// Of all messages of a project, from the newest to the oldest.
     fn places_of(&self, project_id: ProjectId) -> Vec<(TopicId, i64)> {
-        let of_project = |(topic, _): &&(TopicId, i64)| self.topics.get(topic).is_some_and(|t| t.project_id == project_id);
+        let of_project =
+            |(topic, _): &&(TopicId, i64)| self.topics.get(topic).is_some_and(|t| t.project_id == project_id);
         let mut places: Vec<(TopicId, i64)> = self.messages.keys().filter(of_project).copied().collect();
         places.sort_unstable_by_key(|(_, sequence)| std::cmp::Reverse(*sequence));
         places

@@ -100,9 +100,7 @@ fn make(work: &Work, change: &Change) -> Result<(), StoreError> {
         }
         Change::ReplaceEndpointKeys { id, keys, version } => endpoints::replace_keys(work, *id, keys, *version),
         Change::CreatePushSubscription(subscription) => events::create_push(work, subscription),
-        Change::ReplacePushSubscription { subscription, version } => {
-            events::replace_push(work, subscription, *version)
-        }
+        Change::ReplacePushSubscription { subscription, version } => events::replace_push(work, subscription, *version),
         Change::DeletePushSubscription(id) => events::delete_push(work, *id),
         Change::CreateJob { job, active_max } => jobs::create(work, job, *active_max),
         Change::SetJobState { id, version, state, now } => jobs::set_state(work, *id, *version, *state, *now).map(drop),

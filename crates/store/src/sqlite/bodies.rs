@@ -9,10 +9,8 @@ use crate::{NewBody, StoreError};
 /// Stores each body, or counts a use more of one that is there. Deliveries of one event stand next to each other, and their body goes over
 /// once.
 pub(super) fn add(work: &Work, bodies: &[&NewBody]) -> Result<(), StoreError> {
-    let (before, after) = (
-        "INSERT INTO body (id, uses, bytes) VALUES ",
-        " ON CONFLICT (id) DO UPDATE SET uses = uses + excluded.uses",
-    );
+    let (before, after) =
+        ("INSERT INTO body (id, uses, bytes) VALUES ", " ON CONFLICT (id) DO UPDATE SET uses = uses + excluded.uses");
     let runs: Vec<&[&NewBody]> = bodies.chunk_by(|a, b| a.id == b.id).collect();
     write_rows(work, (before, 3, after), &runs, |to, run| {
         let Some(body) = run.first() else { return Ok(()) };

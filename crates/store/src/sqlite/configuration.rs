@@ -4,11 +4,11 @@ use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
 use postrider_core::id::{ConnectionId, ProjectId};
 
-use super::{commands, endpoints, events};
 use super::queues::{self, Queue};
 use super::rows::{CHANGING, FIXED, json, key};
 use super::security;
 use super::work::Work;
+use super::{commands, endpoints, events};
 use crate::{Project, StoreError};
 
 pub(super) fn create_project(work: &Work, project: &Project) -> Result<(), StoreError> {

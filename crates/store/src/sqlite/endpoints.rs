@@ -67,7 +67,8 @@ fn found(rows: usize) -> Result<(), StoreError> {
 
 pub(super) fn create(work: &Work, row: &EndpointRow) -> Result<(), StoreError> {
     let id = key(row.id.as_u128());
-    let kind = work.first("SELECT kind FROM connection WHERE id = ?1", &[&id], |found| Ok(found.get::<_, String>(0)?))?;
+    let kind =
+        work.first("SELECT kind FROM connection WHERE id = ?1", &[&id], |found| Ok(found.get::<_, String>(0)?))?;
     if kind.as_deref() != Some(ConnectionKind::Webhook.as_str()) {
         return Err(MISSING);
     }
@@ -98,8 +99,9 @@ pub(super) fn create(work: &Work, row: &EndpointRow) -> Result<(), StoreError> {
 
 pub(super) fn replace_keys(work: &Work, id: ConnectionId, keys: &EndpointKeys, version: u32) -> Result<(), StoreError> {
     let id = key(id.as_u128());
-    let stored =
-        work.first("SELECT version FROM endpoint WHERE id = ?1", &[&id], |row| Ok(row.get::<_, u32>(0)?))?.ok_or(MISSING)?;
+    let stored = work
+        .first("SELECT version FROM endpoint WHERE id = ?1", &[&id], |row| Ok(row.get::<_, u32>(0)?))?
+        .ok_or(MISSING)?;
     if stored != version {
         return Err(StoreError::Conflict(format!("the endpoint's keys have changed meanwhile: version {stored}")));
     }

@@ -13,9 +13,7 @@ use super::listing::{BAD_CURSOR, cut, rows_of};
 use super::rows::{Columns, from_json, json, key, read_all, read_one};
 use super::work::Work;
 use super::{SqliteStore, bodies, intake, queues, topics};
-use crate::{
-    EventFilter, Events, NewDelivery, NewEvent, Page, PageRequest, PublishedEvent, StoreError, StoredEvent,
-};
+use crate::{EventFilter, Events, NewDelivery, NewEvent, Page, PageRequest, PublishedEvent, StoreError, StoredEvent};
 
 #[async_trait]
 impl Events for SqliteStore {
@@ -34,7 +32,8 @@ impl Events for SqliteStore {
     }
 
     async fn event(&self, project_id: ProjectId, id: EventId) -> Result<Option<StoredEvent>, StoreError> {
-        let sql = format!("SELECT {COLUMNS} {SOURCE} WHERE m.id = ?1 AND m.project_id = ?2 ORDER BY m.sequence LIMIT 1");
+        let sql =
+            format!("SELECT {COLUMNS} {SOURCE} WHERE m.id = ?1 AND m.project_id = ?2 ORDER BY m.sequence LIMIT 1");
         let values = (key(id.as_u128()), key(project_id.as_u128()));
         self.read(move |connection| read_one(connection, &sql, &[&values.0, &values.1], |row| Ok(read_event(row)?.1)))
             .await
@@ -103,7 +102,8 @@ fn check_room(work: &Work, deliveries: &[NewDelivery]) -> Result<(), StoreError>
 }
 
 const COLUMNS: &str = "m.sequence, m.id, t.name, m.cid, m.headers, m.published_at, b.bytes";
-const SOURCE: &str = "FROM topic_message AS m CROSS JOIN topic AS t ON t.id = m.topic_id CROSS JOIN body AS b ON b.id = m.body_id";
+const SOURCE: &str =
+    "FROM topic_message AS m CROSS JOIN topic AS t ON t.id = m.topic_id CROSS JOIN body AS b ON b.id = m.body_id";
 
 fn read_event(row: &Row<'_>) -> Result<(i64, StoredEvent), StoreError> {
     let mut at = Columns { row, next: 0 };
@@ -251,9 +251,10 @@ fn refuse_taken_name(work: &Work, subscription: &PushSubscription) -> Result<(),
         |_| Ok(()),
     )?;
     match taken {
-        Some(()) => {
-            Err(StoreError::Conflict(format!("there is a subscription `{}` in this project already", subscription.name)))
-        }
+        Some(()) => Err(StoreError::Conflict(format!(
+            "there is a subscription `{}` in this project already",
+            subscription.name
+        ))),
         None => Ok(()),
     }
 }

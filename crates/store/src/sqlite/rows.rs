@@ -15,8 +15,7 @@ use super::work::Binder;
 use crate::StoreError;
 
 /// What never changes.
-pub(super) const FIXED: &str =
-    "id, project_id, connection_id, cid, cid_given, origin, created_at, head, event_id, event_type, happened_at, subscription_id, \
+pub(super) const FIXED: &str = "id, project_id, connection_id, cid, cid_given, origin, created_at, head, event_id, event_type, happened_at, subscription_id, \
      payload, ladder";
 /// What a settlement may change; in the order of `bind_changing`.
 pub(super) const CHANGING: &str = "body_id, body_bytes, original_body_id, version, recorded, status, attempts, rounds, round_attempts, \

@@ -3,6 +3,7 @@
 //! Handlers read a request, ask the engine, and write the answer. They must not know of policies: the engine refuses what may not be.
 
 mod audit;
+mod camel;
 mod configuration;
 mod connections;
 mod deliveries;
@@ -10,6 +11,8 @@ mod delivery_acts;
 mod dlq;
 mod docs;
 mod documentation;
+mod endpoints;
+mod events;
 mod filter;
 mod health;
 mod idempotency;
@@ -26,6 +29,7 @@ mod schedule;
 mod security;
 mod send;
 mod shapes;
+mod subscriptions;
 mod table;
 mod topic_messages;
 mod topics;

@@ -3,8 +3,9 @@
 use postrider_core::access::{Scope, ScopeSet};
 
 use super::{
-    audit, configuration, connections, deliveries, delivery_acts, dlq, docs, documentation, health, jobs, keys,
-    metrics, projects, publish_batch, queues, raw, schedule, security, send, topic_messages, topics,
+    audit, configuration, connections, deliveries, delivery_acts, dlq, docs, documentation, endpoints, events, health,
+    jobs, keys, metrics, projects, publish_batch, queues, raw, schedule, security, send, subscriptions, topic_messages,
+    topics,
 };
 use crate::routes::{Needs, Routes};
 
@@ -39,7 +40,7 @@ pub fn routes() -> Routes {
         .post("/api/v1/import", Needs::AnyKey(ADMIN), configuration::import, docs::configuration::import)
         .get("/api/v1/export", Needs::AnyKey(ADMIN), configuration::export, docs::configuration::export)
         .get("/api/v1/audit", Needs::Installation(ADMIN), audit::of_all, docs::audit::of_all);
-    of_topics(of_jobs(of_deliveries(of_security(of_connections(of_project(routes))))))
+    of_webhooks(of_topics(of_jobs(of_deliveries(of_security(of_connections(of_project(routes)))))))
 }
 
 fn of_project(routes: Routes) -> Routes {
@@ -152,6 +153,33 @@ fn of_jobs(routes: Routes) -> Routes {
         .post(in_project!("/jobs/{id}/pause"), operate, jobs::pause, docs::jobs::pause)
         .post(in_project!("/jobs/{id}/resume"), operate, jobs::resume, docs::jobs::resume)
         .post(in_project!("/jobs/{id}/cancel"), operate, jobs::cancel, docs::jobs::cancel)
+}
+
+fn of_webhooks(routes: Routes) -> Routes {
+    let [read, send, admin] = [READ, SEND, ADMIN].map(Needs::InProject);
+    routes
+        .post(in_project!("/events"), send, events::publish, docs::events::publish)
+        .get(in_project!("/events"), read, events::list, docs::events::list)
+        .post(in_project!("/events/batch"), send, events::publish_batch, docs::events::publish_batch)
+        .get(in_project!("/events/{event}"), read, events::one, docs::events::one)
+        .get(in_project!("/endpoints"), read, endpoints::list, docs::endpoints::list)
+        .post(in_project!("/endpoints"), admin, endpoints::create, docs::endpoints::create)
+        .get(in_project!("/endpoints/{endpoint}"), read, endpoints::one, docs::endpoints::one)
+        .put(in_project!("/endpoints/{endpoint}"), admin, endpoints::replace, docs::endpoints::replace)
+        .patch(in_project!("/endpoints/{endpoint}"), admin, endpoints::change, docs::endpoints::change)
+        .delete(in_project!("/endpoints/{endpoint}"), admin, endpoints::delete, docs::endpoints::delete)
+        .post(
+            in_project!("/endpoints/{endpoint}/rotate-secret"),
+            admin,
+            endpoints::rotate_secret,
+            docs::endpoints::rotate_secret,
+        )
+        .get(in_project!("/subscriptions"), read, subscriptions::list, docs::subscriptions::list)
+        .post(in_project!("/subscriptions"), admin, subscriptions::create, docs::subscriptions::create)
+        .get(in_project!("/subscriptions/{subscription}"), read, subscriptions::one, docs::subscriptions::one)
+        .put(in_project!("/subscriptions/{subscription}"), admin, subscriptions::replace, docs::subscriptions::replace)
+        .patch(in_project!("/subscriptions/{subscription}"), admin, subscriptions::change, docs::subscriptions::change)
+        .delete(in_project!("/subscriptions/{subscription}"), admin, subscriptions::delete, docs::subscriptions::delete)
 }
 
 fn of_topics(routes: Routes) -> Routes {

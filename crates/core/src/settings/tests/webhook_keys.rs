@@ -55,7 +55,9 @@ fn p01_an_endpoint_may_use_rounds() {
 
 #[test]
 fn r14_an_address_with_credentials_or_in_disguise_is_refused_without_being_repeated() {
-    for url in ["https://user:hunter2@example.org/", "ftp://example.org/", "http://0x7f.1/", "http://2130706433/", "/x", ""] {
+    for url in
+        ["https://user:hunter2@example.org/", "ftp://example.org/", "http://0x7f.1/", "http://2130706433/", "/x", ""]
+    {
         let shown = refused(json!({"url": url}));
         assert!(shown.starts_with("`url` is") && !shown.contains("hunter2"), "{shown}");
     }

@@ -10,6 +10,8 @@ pub mod deliveries;
 pub mod delivery_acts;
 pub mod dlq;
 pub mod documentation;
+pub mod endpoints;
+pub mod events;
 pub mod health;
 pub mod jobs;
 pub mod keys;
@@ -21,6 +23,7 @@ pub mod raw;
 pub mod schedule;
 pub mod security;
 pub mod send;
+pub mod subscriptions;
 pub mod topic_messages;
 pub mod topics;
 
@@ -70,6 +73,8 @@ fn filters(mut operation: Operation) -> Operation {
         .query("error", shapes::failure(), "The failure code.")
         .query("error_text", text().example("timed out"), "A part of the last error's text; capitals do not matter.")
         .query("event_type", text().example("invoice.paid"), "The event's type, whole.")
+        .query("event_id", Schema::id("evt_"), "The deliveries of one event.")
+        .query("endpoint", Schema::id("ep_"), "A webhook endpoint, by its id.")
         .query("origin", shapes::origin(), "How it came in.")
         .query("method", method(), "The request's method.")
         .query("path", Schema::text().length(0, TEXT_BYTES_MAX).example("/invoices"), "The request's path, whole.")
