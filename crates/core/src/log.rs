@@ -52,6 +52,7 @@ catalogue! {
     DECISION_REFUSED: "decision.refused", Error, "A defect: the store refuses a decision; its delivery is decided again.";
     DEMO_REFUSED: "demo.refused", Warn, "A request of the demo was refused.";
     DLQ_HELD_UP: "dlq.held_up", Warn, "The DLQ's action cannot be taken yet.";
+    ENDPOINT_KEY_NOT_MADE: "endpoint.key_not_made", Error, "A signing key for an endpoint could not be made: nothing is sent to it until it is rotated.";
     HEALTH_FAILING: "health.failing", Warn, "A health check fails from now on; the line says which, and why.";
     HEALTH_OK: "health.ok", Info, "A health check is well again.";
     PROBE_FAILED: "health.probe_failed", Debug, "The store did not take the tiny write of the health check.";

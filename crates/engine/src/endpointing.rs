@@ -7,6 +7,7 @@ use std::sync::Arc;
 use postrider_core::connection::{Connection, ConnectionKind};
 use postrider_core::endpoint::{EndpointState, Verification};
 use postrider_core::id::{ConnectionId, EndpointId, ProjectId};
+use postrider_core::log;
 use postrider_core::settings::SettingError;
 use postrider_core::{MASK, Secret, Wait};
 use postrider_store::{Change, EndpointKeys, EndpointRow, FormerSigningKey, StoreError};
@@ -196,7 +197,12 @@ pub(crate) async fn load(shared: &Shared) -> Result<(), StoreError> {
         let row = sealed_anew(shared, row).await;
         let endpoint = opened(shared, row);
         if let Some(why) = endpoint.unreadable() {
-            tracing::error!(endpoint = %EndpointId::of(endpoint.row.id), why, "a signing key cannot be read");
+            tracing::error!(
+                event = log::SECRET_UNREADABLE,
+                endpoint = %EndpointId::of(endpoint.row.id),
+                why,
+                "a signing key cannot be read"
+            );
         }
         shared.endpoints.put(Arc::new(endpoint));
     }
@@ -217,7 +223,12 @@ pub(crate) async fn complete(shared: &Shared, connection: &Connection) -> Result
             shared.endpoints.put(Arc::new(opened(shared, row)));
         }
         Err(refusal) => {
-            tracing::error!(%refusal, endpoint = %EndpointId::of(connection.id), "a signing key cannot be made");
+            tracing::error!(
+                event = log::ENDPOINT_KEY_NOT_MADE,
+                %refusal,
+                endpoint = %EndpointId::of(connection.id),
+                "a signing key cannot be made"
+            );
         }
     }
     Ok(())
@@ -294,7 +305,12 @@ async fn sealed_anew(shared: &Shared, row: EndpointRow) -> EndpointRow {
     match shared.store.replace_endpoint_keys(row.id, &keys, row.version).await {
         Ok(()) => EndpointRow { keys, version: row.version.saturating_add(1), ..row },
         Err(error) => {
-            tracing::warn!(%error, endpoint = %EndpointId::of(row.id), "a key could not be sealed under the new key");
+            tracing::warn!(
+                event = log::SECRET_NOT_RESEALED,
+                %error,
+                endpoint = %EndpointId::of(row.id),
+                "a signing key could not be sealed under the new key"
+            );
             row
         }
     }
