@@ -39,6 +39,7 @@ pub mod status_set;
 pub mod subscription;
 mod time;
 pub mod topic;
+pub mod trace;
 pub mod verdict;
 
 pub use failure::Failure;

@@ -16,6 +16,7 @@ use crate::audit::Describe as _;
 use crate::endpointing;
 use crate::engine::{ConnectionRef, NewConnection};
 use crate::refusal::Refusal;
+use crate::restoring;
 use crate::runner::ToRunner;
 use crate::securing;
 use crate::shared::Shared;
@@ -105,7 +106,11 @@ pub(crate) async fn set_paused(
         return Ok(known);
     }
     let action = if paused { "connection.pause" } else { "connection.resume" };
-    write(shared, actor, action, &known, |connection| connection.paused = paused).await
+    let written = write(shared, actor, action, &known, |connection| connection.paused = paused).await?;
+    if !paused {
+        restoring::goes_on(shared, known.id).await;
+    }
+    Ok(written)
 }
 
 pub(crate) async fn delete(
@@ -123,6 +128,7 @@ pub(crate) async fn delete(
     shared.endpoints.remove(known.id);
     shared.subscriptions.remove_to(project_id, known.id);
     tell(shared, known.id);
+    restoring::goes_on(shared, known.id).await;
     Ok(())
 }
 

@@ -176,7 +176,7 @@ fn head(subscription: &PushSubscription, message: &TopicMessageDraft) -> Result<
     let pairs = kept.chain(ours.iter()).map(|(name, value)| (name.to_owned(), value.to_owned())).collect::<Vec<_>>();
     let headers = HeaderList::try_from(pairs)
         .map_err(|error| Refusal::Invalid(vec![SettingError::new("headers", "these", error.to_string())]))?;
-    Ok(RequestHead { method: Method::POST, path: String::new(), params: Vec::new(), headers })
+    Ok(RequestHead { method: Method::POST, headers, ..RequestHead::default() })
 }
 
 fn delivery(

@@ -20,6 +20,7 @@ use bytes::Bytes;
 use postrider_core::connection::Connection;
 use postrider_core::id::{Cid, ConnectionId, DeliveryId};
 use postrider_core::message::RequestHead;
+use postrider_core::trace::TraceContext;
 use postrider_core::{Reply, Wait};
 
 pub use check::check;
@@ -45,6 +46,8 @@ pub struct Outgoing {
     pub credentials: Option<Arc<Credentials>>,
     /// For connections of kind webhook: how to sign, and what the event's headers say.
     pub webhook: Option<Box<WebhookAttempt>>,
+    /// Goes out as `traceparent` and `tracestate`, in place of what the request itself has under these names.
+    pub trace: Option<TraceContext>,
     /// From connect to the status line; the body is read until the same deadline (D24).
     pub timeout: Wait,
 }

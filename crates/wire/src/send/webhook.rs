@@ -11,7 +11,7 @@ use postrider_core::connection::WebhookTarget;
 use postrider_core::delivery::EventRef;
 use postrider_core::settings::headers::is_reserved_header;
 
-use super::request::{IDEMPOTENCY_KEY, Unsendable, text_value};
+use super::request::{IDEMPOTENCY_KEY, Unsendable, continue_trace, text_value};
 use super::route::Route;
 use super::{OUR_USER_AGENT, Outgoing};
 use crate::signature::SigningKey;
@@ -62,6 +62,7 @@ pub(super) fn headers(
     map.entry(CONTENT_TYPE).or_insert_with(|| route.content_type.clone());
     map.entry(USER_AGENT).or_insert(OUR_USER_AGENT);
     map.insert(CONTENT_LENGTH, HeaderValue::from(outgoing.body.len()));
+    continue_trace(&mut map, outgoing)?;
     let id = outgoing.delivery_id.to_string();
     let seconds = attempt.at.as_millis().div_euclid(1000);
     let signatures: Vec<String> = attempt.keys.iter().map(|key| key.sign(&id, seconds, &outgoing.body)).collect();
