@@ -12,6 +12,8 @@ mod commands;
 mod configuration;
 mod configure;
 mod credentials;
+mod endpoints;
+mod events;
 mod failures;
 mod filter;
 mod group;
