@@ -61,7 +61,7 @@ pub use importing::configure_store;
 pub use jobs::{JobOrder, JobTarget};
 pub use keys::{KeyHolder, KeyRefused};
 pub use lifecycle::ensure_first_project;
-pub use options::EngineOptions;
+pub use options::{EngineOptions, LadderLimits};
 pub use plug::Plug;
 pub use postrider_wire::signature::Scheme as SigningScheme;
 pub use refusal::Refusal;

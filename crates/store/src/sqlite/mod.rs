@@ -18,6 +18,7 @@ mod events;
 mod failures;
 mod filter;
 mod group;
+pub mod inspect;
 mod intake;
 mod jobs;
 mod listing;
