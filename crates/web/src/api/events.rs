@@ -155,9 +155,12 @@ fn read(state: &AppState, mut fields: Fields) -> Result<NewEvent, Problem> {
     Ok(NewEvent { event_type, headers: HeaderList::default(), body, id, cid: None })
 }
 
+/// What has become of one line.
+type Published = Result<Map<String, Value>, FieldError>;
+
 /// What has become of the lines so far.
 struct Batch {
-    results: Vec<(u64, Result<Map<String, Value>, FieldError>)>,
+    results: Vec<(u64, Published)>,
     /// Read and not yet published.
     ready: Vec<(u64, NewEvent)>,
     /// The store took no more: nothing further is read.
@@ -197,7 +200,7 @@ impl Batch {
     fn counts(&mut self) -> Map<String, Value> {
         self.results.sort_by_key(|(number, _)| *number);
         let accepted = self.results.iter().filter(|(_, result)| result.is_ok()).count();
-        let line = |(number, result): &(u64, Result<Map<String, Value>, FieldError>)| {
+        let line = |(number, result): &(u64, Published)| {
             let mut object = Map::new();
             object.insert("line".into(), (*number).into());
             match result {
