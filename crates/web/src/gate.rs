@@ -63,8 +63,11 @@ impl Gate {
         let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
         let rule = path.and_then(|path| self.rules.get(path));
         let needs = rule.and_then(|rule| rule.needs(request.method()));
-        if needs == Some(Needs::Nobody) {
-            return Ok(None);
+        match (rule, needs) {
+            (_, Some(Needs::Nobody)) => return Ok(None),
+            // Where nobody needs a key, asking for one would send the caller on a search for nothing.
+            (Some(rule), None) if rule.is_open() => return Err(crate::problem::method_not_allowed(&rule.methods())),
+            _ => {}
         }
         let address = request.extensions().get::<PeerAddress>().map(|peer| peer.0.ip());
         let caller = self.caller(request, address)?;

@@ -77,6 +77,11 @@ impl Rule {
         all.map(|(method, entry)| (method, entry.needs, entry.describe))
     }
 
+    /// Whether nobody needs a key here, whatever the method.
+    pub fn is_open(&self) -> bool {
+        self.iter().all(|(_, needs)| needs == Needs::Nobody)
+    }
+
     /// For the `Allow` of a 405.
     pub fn methods(&self) -> String {
         let names = self.iter().map(|(method, _)| if *method == Method::GET { "GET,HEAD" } else { method.as_str() });

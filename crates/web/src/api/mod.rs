@@ -45,7 +45,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use postrider_core::Timestamp;
 use postrider_core::delivery::Delivery;
 use postrider_core::id::ProjectId;
@@ -184,6 +184,10 @@ impl FromRequest<Site> for Input {
     async fn from_request(request: Request, site: &Site) -> Result<Self, Problem> {
         let (parts, body): (_, Body) = request.into_parts();
         let bytes = collect(&parts.headers, body, &site.0.options.body).await?;
+        // Nothing at all is no change that anybody could mean.
+        if bytes.is_empty() && matches!(parts.method, Method::PUT | Method::PATCH) {
+            return Err(Problem::field("body", "the body is missing", "a JSON object"));
+        }
         let fields = Fields::read(&parts.headers, &bytes)?;
         Ok(Input { headers: parts.headers, bytes, fields })
     }

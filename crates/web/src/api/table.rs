@@ -27,6 +27,8 @@ pub fn routes() -> Routes {
         .get("/health/live", Needs::Nobody, health::live, docs::health::live)
         .get("/health/ready", Needs::Nobody, health::ready, docs::health::ready)
         .get("/openapi.json", Needs::Nobody, documentation::openapi, docs::documentation::openapi)
+        .get("/docs", Needs::Nobody, documentation::page, docs::documentation::page)
+        .get("/docs/style.css", Needs::Nobody, documentation::style, docs::documentation::style)
         .get("/metrics", Needs::Installation(READ), metrics::metrics, docs::metrics::metrics)
         .get("/api/v1/schedule", Needs::AnyKey(ScopeSet::NONE), schedule::of_preset, docs::schedule::of_preset)
         .get("/api/v1/projects", Needs::AnyKey(READ), projects::list, docs::projects::list)

@@ -248,7 +248,7 @@ fn refusal(status: StatusCode, problem: &Value) -> Value {
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => Some("Retry-After"),
         _ => None,
     };
-    let mut json = json!({"description": meaning, "content": {"application/problem+json": {"schema": problem}}});
+    let mut json = json!({"description": meaning, "x-status": status.as_u16(), "content": {"application/problem+json": {"schema": problem}}});
     if let Some(name) = header {
         json["headers"] = json!({name: {"schema": {"type": "string"}}});
     }

@@ -54,7 +54,7 @@ pub fn send() -> Operation {
     sending("send", "Call a remote system, and be told what became of it")
         .details("200 whatever the remote system answered: look at `is_ok`. With the queue on, the request is stored before it is attempted.")
         .gives("The result.", shapes::result())
-        .answers(StatusCode::ACCEPTED, "The result: it is in the queue.", shapes::result())
+        .answers(StatusCode::ACCEPTED, "The result: it is in the queue.", shapes::queued_result())
 }
 
 pub fn publish() -> Operation {
