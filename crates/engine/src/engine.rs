@@ -12,7 +12,8 @@ use postrider_core::job::JobControl;
 use postrider_core::message::{HeaderList, Message};
 use postrider_core::outcome::Outcome;
 use postrider_core::topic::TopicName;
-use postrider_store::{ConfigChange, Idempotency, Job, Jobs, PullSubscription, Pulled, Store, StoreRead, Topic};
+use postrider_core::trace::TraceContext;
+use postrider_store::{Idempotency, Job, Jobs, PullSubscription, Pulled, Store, StoreRead, Topic};
 use postrider_wire::Sender;
 use serde_json::{Map, Value};
 
@@ -29,7 +30,7 @@ use crate::shared::Shared;
 use crate::tally::Figures;
 use crate::vault::Vault;
 use crate::vitals::Standing;
-use crate::{configuring, entry, importing, lifecycle, topics};
+use crate::{configuring, entry, lifecycle, topics};
 
 /// A running engine. Clones share it.
 #[derive(Clone)]
@@ -65,6 +66,8 @@ pub struct SendOptions {
     /// The caller's own correlation id, if it has one.
     pub cid: Option<Cid>,
     pub idempotency: Option<Idempotency>,
+    /// The trace of the caller, if it sent one.
+    pub trace: Option<TraceContext>,
 }
 
 impl Engine {
@@ -106,6 +109,12 @@ impl Engine {
     pub fn read_jobs(&self) -> &dyn Jobs {
         let store: &dyn Store = &*self.shared.store;
         store
+    }
+
+    /// Posts a mail, tried until it is taken, at most twelve times. `false`: no mail server is configured, nobody of `to` has an address, or the
+    /// outbox is full.
+    pub fn post_mail(&self, id: String, to: Vec<String>, subject: String, text: String) -> bool {
+        self.shared.post_mail(id, to, subject, text)
     }
 
     /// Whether the process is worth keeping; answered from memory (P06).
@@ -217,10 +226,6 @@ impl Engine {
         configuring::set_paused(&self.shared, &self.actor, project, connection, paused).await
     }
 
-    /// Applies a batch of changes to the configuration, all of them or none: `Conflict` when something has changed since it was read.
-    pub async fn configure(&self, batch: Vec<ConfigChange>) -> Result<(), Refusal> {
-        importing::apply(&self.shared, &self.actor, batch).await
-    }
     /// For new objects: what time it is, and where ids come from.
     pub fn clock_and_dice(&self) -> (&dyn Clock, &dyn Dice) {
         (&*self.shared.clock, &*self.shared.dice)

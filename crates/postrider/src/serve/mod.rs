@@ -5,6 +5,7 @@
 mod config;
 mod data_dir;
 mod logs;
+mod outside;
 mod secrets_key;
 pub mod server_file;
 mod settings;
@@ -18,7 +19,7 @@ use std::time::Duration;
 
 use postrider_core::Wait;
 use postrider_core::log;
-use postrider_engine::{Clock, Dice, Engine, EngineOptions, SystemClock, SystemDice};
+use postrider_engine::{Clock, Dice, Engine, EngineOptions, SystemClock, SystemDice, Vault};
 use postrider_store::Store;
 use postrider_web::{AdminKey, ApiOptions, AppState, BindError, Entrance, KeyError, Server, ServerLimits};
 use postrider_wire::{Egress, HttpOptions, HttpSender};
@@ -105,14 +106,22 @@ impl Running {
     ) -> Result<Running, Failed> {
         let Front { clock, address, entrance, served, stop } = front;
         let dice = SystemDice::shared();
+        let mut keyring = settings.secrets_key.keyring(data)?;
         if let Some(config) = config {
-            config.apply(&*store, &*clock, &*dice).await?;
+            let vault = Vault::new(keyring, Arc::clone(&dice));
+            config.apply(&*store, &*clock, &*dice, &vault).await?;
+            keyring = vault.keyring();
         }
         let made = admin_key(&*store, settings.admin_key.as_deref(), &*dice).await?;
         let admin = AdminKey::load(&*store).await?;
         let egress = Arc::new(Egress::new(&settings.opened));
+        let options = EngineOptions {
+            keyring,
+            mailer: settings.outside.mailer(&egress)?,
+            spans: settings.outside.spans(&egress)?,
+            ..settings.engine.clone()
+        };
         let sender = Arc::new(HttpSender::new(HttpOptions::default(), egress));
-        let options = EngineOptions { keyring: settings.secrets_key.keyring(data)?, ..settings.engine.clone() };
         let engine = Engine::start(Arc::clone(&store), sender, Arc::clone(&clock), dice, options)
             .await
             .map_err(|error| Failed::new(Exit::StoreUnavailable, error.to_string()))?;
@@ -175,6 +184,12 @@ impl From<KeyError> for Failed {
             KeyError::Missing | KeyError::Unreadable | KeyError::Store(_) => Exit::StoreUnavailable,
         };
         Failed::new(exit, error.to_string())
+    }
+}
+
+impl From<postrider_core::SettingError> for Failed {
+    fn from(error: postrider_core::SettingError) -> Self {
+        Failed::new(Exit::Refused, error.to_string())
     }
 }
 
