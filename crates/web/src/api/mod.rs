@@ -12,7 +12,7 @@ mod docs;
 mod documentation;
 mod filter;
 mod health;
-mod idempotency;
+pub(crate) mod idempotency;
 mod jobs;
 mod keys;
 mod merge;
@@ -60,6 +60,7 @@ use serde_json::{Value, json};
 
 use crate::auth::AdminKey;
 use crate::gate::{Caller, Gate, admit};
+use crate::keyed::Keyed;
 use crate::problem::{Problem, nothing_here};
 use crate::read::{BodyBounds, Fields, Query, Segments, collect, delivery_id};
 
@@ -154,7 +155,8 @@ impl FromRequestParts<Site> for Acting {
 /// All routes, behind the gate and with a problem for everything that goes wrong.
 pub fn router(state: AppState, admin: AdminKey) -> Router {
     let (router, rules) = table::routes().finish();
-    let gate = Arc::new(Gate { engine: state.engine.clone(), admin: admin.clone(), rules });
+    let keyed = Keyed::new(state.engine.clone(), Arc::clone(&state.clock), state.options.body.clone());
+    let gate = Arc::new(Gate { engine: state.engine.clone(), admin: admin.clone(), rules, keyed: Arc::new(keyed) });
     router
         .fallback(async || nothing_here())
         .layer(from_fn_with_state(gate, admit))

@@ -68,9 +68,9 @@ fn of_connections(routes: Routes) -> Routes {
         .delete(in_project!("/connections/{name}"), admin, connections::delete, docs::connections::delete)
         .post(in_project!("/connections/{name}/pause"), operate, connections::pause, docs::connections::pause)
         .post(in_project!("/connections/{name}/resume"), operate, connections::resume, docs::connections::resume)
-        .post(in_project!("/connections/{name}/send"), send, send::send, docs::send::send)
-        .post(in_project!("/connections/{name}/publish"), send, send::publish, docs::send::publish)
-        .post(
+        .post_keyed(in_project!("/connections/{name}/send"), send, send::send, docs::send::send)
+        .post_keyed(in_project!("/connections/{name}/publish"), send, send::publish, docs::send::publish)
+        .post_keyed(
             in_project!("/connections/{name}/publish/batch"),
             send,
             publish_batch::publish_batch,

@@ -39,6 +39,7 @@ pub fn document(rules: &Rules) -> Value {
         }
         for (method, needs, describe) in rule.described() {
             let operation = describe();
+            let operation = if rule.answers_once(method) { operation.takes_idempotency_key() } else { operation };
             let statuses = statuses(&operation, route, needs);
             refusals.extend(statuses.iter().map(|status| (status.as_u16(), *status)));
             let id = if operation.is_raw { raw_id(&operation, route, method) } else { operation.id.to_owned() };

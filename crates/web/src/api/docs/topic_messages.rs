@@ -24,7 +24,7 @@ pub fn publish() -> Operation {
     let answer = Schema::object([always("msg_id", Schema::id("evt_")), always("topic", shapes::topic_name())]);
     Operation::new(Tag::Topics, "publishToTopic", "Publish a message on a topic")
         .details("It is stored when it is answered.")
-        .takes_such_as(body, json!({"body": {"sample": 17}}))
+        .may_take_such_as(body, json!({"body": {"sample": 17}}))
         .creates("It is stored.", answer)
         .refuses([CONFLICT, FULL])
 }
