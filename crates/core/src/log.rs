@@ -97,7 +97,9 @@ catalogue! {
     SERVER_FILE_LEFT: "server.file_left", Warn, "`server.json` could not be removed.";
     SERVER_LISTENING: "server.listening", Info, "The server listens and delivers.";
     QUEUES_NOT_RELEASED: "server.queues_not_released", Warn, "The queues could not be given back at the stop; they are free once the lease has ended.";
+    SERVICE_UNTOLD: "server.service_untold", Warn, "The service manager could not be told of readiness, life or a stop.";
     SIGNALS_UNHEARD: "server.signals_unheard", Error, "Signals cannot be listened for.";
+    STOP_CUT_OFF: "server.stop_cut_off", Warn, "The stop was cut off at `POSTRIDER_STOP_SECONDS`; what had not ended is sent again.";
     STOP_UNWRITTEN: "server.stop_unwritten", Error, "Not every decision could be written before the stop; what is not written is sent again.";
     SERVER_STOPPED: "server.stopped", Info, "The server has stopped.";
     SERVER_STOPPING: "server.stopping", Info, "A signal came: the server stops.";
@@ -105,6 +107,9 @@ catalogue! {
     SPANS_TAKEN: "spans.taken", Info, "The collector takes spans again.";
     CHECKPOINT_FAILED: "store.checkpoint_failed", Warn, "A checkpoint failed; the WAL keeps what it holds.";
     STORE_CLOSE_FAILED: "store.close_failed", Warn, "The store did not close cleanly or in time; it recovers at the next start.";
+    STORE_RESTORED: "store.restored", Warn, "The store was restored from a backup: its queues are paused until somebody resumes them.";
+    STORE_RESTORED_KEPT: "store.restored_note_kept", Debug, "The note of a restore could not be removed; the next start does.";
+    STORE_RESUMED: "store.resumed", Info, "`--resume`: the queues that a restore had paused go on.";
     STORE_ROLLBACK_FAILED: "store.rollback_failed", Error, "A transaction could not be rolled back.";
     STORE_THREAD_PANICKED: "store.thread_panicked", Error, "A defect: a thread of the store panicked.";
     WAL_IN_USE: "store.wal_in_use", Debug, "The WAL could not be cut, because somebody used it.";
