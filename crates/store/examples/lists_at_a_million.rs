@@ -36,7 +36,7 @@ fn new_delivery(lease: QueueLease, project: ProjectId, serial: u64) -> NewDelive
         project_id: project,
         connection_id: lease.queue_id,
         cid: Cid::new(now, serial),
-        origin: if serial % 3 == 0 { Origin::Call } else { Origin::Publish },
+        origin: if serial.is_multiple_of(3) { Origin::Call } else { Origin::Publish },
         created_at: now,
         head: RequestHead { path: format!("/invoices/{}", serial % 1000), ..RequestHead::default() },
         body: NewBody {
@@ -132,7 +132,7 @@ async fn fill(store: &SqliteStore, project: ProjectId, deliveries: u64) {
     for first in (0..deliveries).step_by(BATCH as usize) {
         let serials = first..(first + BATCH).min(deliveries);
         // One connection has half of everything.
-        let lease = |serial: u64| leases[if serial % 2 == 0 { 0 } else { (serial / 2 % 16) as usize }];
+        let lease = |serial: u64| leases[if serial.is_multiple_of(2) { 0 } else { (serial / 2 % 16) as usize }];
         let batch: Vec<NewDelivery> =
             serials.clone().map(|serial| new_delivery(lease(serial), project, serial)).collect();
         let settlements = batch.iter().zip(serials).filter_map(|(new, serial)| settlement(new, serial)).collect();
