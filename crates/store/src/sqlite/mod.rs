@@ -17,6 +17,7 @@ mod disk;
 mod failures;
 mod filter;
 mod group;
+pub mod inspect;
 mod intake;
 mod jobs;
 mod listing;
