@@ -1,5 +1,6 @@
 //! Idempotency keys of requests that act, and their answers (D15). It must not know what was asked, nor how answers look.
 
+use postrider_core::log;
 use postrider_store::{Claimed, Idempotency, KeptAnswer};
 
 use crate::engine::Engine;
@@ -22,7 +23,7 @@ impl Engine {
     /// not known.
     pub async fn keep_answer(&self, key_hash: [u8; 32], answer: Option<KeptAnswer>) {
         if let Err(error) = self.shared.store.keep_answer(key_hash, answer).await {
-            tracing::warn!(%error, "an answer could not be kept for repeats");
+            tracing::warn!(event = log::ANSWER_NOT_KEPT, %error, "an answer could not be kept for repeats");
         }
     }
 }
