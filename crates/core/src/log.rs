@@ -40,6 +40,7 @@ macro_rules! catalogue {
 }
 
 catalogue! {
+    ANSWER_NOT_KEPT: "answer.not_kept", Warn, "The answer to a request with an idempotency key could not be kept; a repeat is told that the outcome is not known.";
     ATTEMPT_ENDED: "attempt.ended", Debug, "One attempt, and what came of it.";
     ATTEMPT_PANICKED: "attempt.panicked", Error, "A defect: sending panicked, and the attempt counts as failed.";
     CALL_LOST: "call.not_logged", Error, "A finished direct call will not enter the delivery log.";

@@ -23,6 +23,7 @@ mod forwarding;
 mod importing;
 mod intake;
 mod jobs;
+mod keyed_answers;
 mod keyed_calls;
 mod keys;
 mod lifecycle;

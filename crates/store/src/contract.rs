@@ -9,6 +9,7 @@ use postrider_core::topic::TopicName;
 use postrider_core::{Wait, delivery::Delivery};
 
 use crate::StoreError;
+use crate::answers::KeyedAnswers;
 use crate::audit::AuditLog;
 use crate::calls::KeyedCalls;
 use crate::configure::StoreConfigure;
@@ -28,6 +29,7 @@ pub trait Store:
     + Jobs
     + SecurityDefinitions
     + KeyedCalls
+    + KeyedAnswers
     + Credentials
     + AuditLog
     + Endpoints
