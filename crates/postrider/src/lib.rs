@@ -20,7 +20,7 @@
 mod client;
 
 pub use client::{
-    ApiKey, Attempt, AuditActor, AuditEntry, AuditQuery, BatchResult, Call, Client, ClientError, Connection,
+    Alert, ApiKey, Attempt, AuditActor, AuditEntry, AuditQuery, BatchResult, Call, Client, ClientError, Connection,
     ConnectionState, DeadLetter, Delivery, DeliveryQuery, FieldProblem, ImportOptions, Imported, ImportedKey,
     ImportedObject, Job, JobAct, JobTarget, LineResult, Matching, Page, PageQuery, PlannedAttempt, Problem, Project,
     Pulled, Response, Schedule, SecurityDefinition, SecurityState, SendResult, Subscription, Topic, TopicMessage,

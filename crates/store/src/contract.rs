@@ -9,6 +9,7 @@ use postrider_core::topic::TopicName;
 use postrider_core::{Wait, delivery::Delivery};
 
 use crate::StoreError;
+use crate::alerts::Alerts;
 use crate::audit::AuditLog;
 use crate::calls::KeyedCalls;
 use crate::configure::StoreConfigure;
@@ -21,7 +22,7 @@ use crate::vitals::StoreVitals;
 
 #[async_trait]
 pub trait Store:
-    StoreRead + StoreConfigure + Jobs + SecurityDefinitions + KeyedCalls + Credentials + AuditLog + StoreVitals
+    StoreRead + StoreConfigure + Jobs + SecurityDefinitions + KeyedCalls + Credentials + AuditLog + StoreVitals + Alerts
 {
     // Intake.
 

@@ -4,6 +4,7 @@
 //! workers, and `now` is always an argument. It must not know of policies: decisions come in as values and are written whole.
 #![forbid(unsafe_code)]
 
+mod alerts;
 pub mod audit;
 mod calls;
 mod configure;
@@ -24,6 +25,7 @@ pub mod sqlite;
 mod unclaimed;
 mod vitals;
 
+pub use alerts::{AlertWrite, Alerts};
 pub use audit::{AUDIT_RETENTION, AuditActor, AuditEntry, AuditFilter, AuditLog, Change};
 pub use calls::{KeyedCalls, Reserved};
 pub use configure::{ConfigChange, StoreConfigure};

@@ -6,12 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
+use postrider_core::alert::Alert;
 use postrider_core::attempt::Attempt;
 use postrider_core::connection::Connection;
 use postrider_core::delivery::{Delivery, Position, Status};
 use postrider_core::id::{
-    AuditId, BodyId, CommandId, ConnectionId, DeliveryId, JobId, KeyId, ProjectId, QueueId, SecurityId, SubscriptionId,
-    TopicId, WorkerId,
+    AlertId, AuditId, BodyId, CommandId, ConnectionId, DeliveryId, JobId, KeyId, ProjectId, QueueId, SecurityId,
+    SubscriptionId, TopicId, WorkerId,
 };
 use postrider_core::security::SecurityDefinition;
 use postrider_core::{Timestamp, Wait};
@@ -49,6 +50,7 @@ pub(super) struct Data {
     /// What each subscription has not acknowledged yet.
     pub owed: BTreeMap<(SubscriptionId, i64), Owed>,
     pub api_keys: BTreeMap<KeyId, ApiKey>,
+    pub alerts: BTreeMap<AlertId, Alert>,
     pub audit: BTreeMap<(Timestamp, AuditId), AuditEntry>,
     /// Entries of commands that have no answer yet.
     pub command_audit: BTreeMap<CommandId, AuditEntry>,
