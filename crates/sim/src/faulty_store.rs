@@ -376,6 +376,16 @@ impl SecurityDefinitions for FaultyStore {
 }
 
 #[async_trait]
+impl KeyedAnswers for FaultyStore {
+    async fn claim_answer(&self, key: Idempotency, now: Timestamp) -> Result<Claimed, StoreError> {
+        with_any_fate!(self, TakesIn, self.inner.inner.claim_answer(key, now))
+    }
+    async fn keep_answer(&self, key_hash: [u8; 32], answer: Option<KeptAnswer>) -> Result<(), StoreError> {
+        with_any_fate!(self, Writes, self.inner.inner.keep_answer(key_hash, answer.clone()))
+    }
+}
+
+#[async_trait]
 impl KeyedCalls for FaultyStore {
     async fn reserve_key(
         &self,

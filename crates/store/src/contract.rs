@@ -10,6 +10,7 @@ use postrider_core::{Wait, delivery::Delivery};
 
 use crate::StoreError;
 use crate::alerts::Alerts;
+use crate::answers::KeyedAnswers;
 use crate::audit::AuditLog;
 use crate::calls::KeyedCalls;
 use crate::configure::StoreConfigure;
@@ -22,7 +23,16 @@ use crate::vitals::StoreVitals;
 
 #[async_trait]
 pub trait Store:
-    StoreRead + StoreConfigure + Jobs + SecurityDefinitions + KeyedCalls + Credentials + AuditLog + StoreVitals + Alerts
+    StoreRead
+    + StoreConfigure
+    + Jobs
+    + SecurityDefinitions
+    + KeyedCalls
+    + KeyedAnswers
+    + Credentials
+    + AuditLog
+    + StoreVitals
+    + Alerts
 {
     // Intake.
 

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod alerts;
+mod answers;
 pub mod audit;
 mod calls;
 mod configure;
@@ -27,6 +28,7 @@ mod unclaimed;
 mod vitals;
 
 pub use alerts::{AlertWrite, Alerts};
+pub use answers::{Claimed, KeptAnswer, KeyedAnswers};
 pub use audit::{AUDIT_RETENTION, AuditActor, AuditEntry, AuditFilter, AuditLog, Change};
 pub use calls::{KeyedCalls, Reserved};
 pub use configure::{ConfigChange, StoreConfigure};

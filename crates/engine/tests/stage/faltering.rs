@@ -89,6 +89,16 @@ impl SecurityDefinitions for Faltering {
 }
 
 #[async_trait]
+impl KeyedAnswers for Faltering {
+    async fn claim_answer(&self, key: Idempotency, now: Timestamp) -> Result<Claimed, StoreError> {
+        self.store.claim_answer(key, now).await
+    }
+    async fn keep_answer(&self, key_hash: [u8; 32], answer: Option<KeptAnswer>) -> Result<(), StoreError> {
+        self.store.keep_answer(key_hash, answer).await
+    }
+}
+
+#[async_trait]
 impl KeyedCalls for Faltering {
     async fn reserve_key(
         &self,

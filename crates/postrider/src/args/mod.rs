@@ -44,6 +44,10 @@ pub struct GlobalArgs {
     #[arg(long, global = true, value_name = "URL", env = "POSTRIDER_SERVER")]
     pub server: Option<String>,
 
+    /// A PEM file of authorities to trust with https, in place of the public ones
+    #[arg(long, global = true, value_name = "FILE", env = "POSTRIDER_TLS_CA")]
+    pub tls_ca: Option<PathBuf>,
+
     /// The key; else POSTRIDER_ADMIN_KEY
     #[arg(long, global = true, env = "POSTRIDER_KEY", hide_env_values = true)]
     pub key: Option<String>,
@@ -117,6 +121,8 @@ pub enum Command {
     Backup(BackupArgs),
     /// Make a data directory from a backup; every queue is paused until somebody resumes it
     Restore(RestoreArgs),
+    /// Look at everything that a server stands on: what is wrong, and what to do
+    Doctor,
     /// Completions for a shell
     Completions { shell: clap_complete::Shell },
     /// The manual page; with a directory, one page for each command in it

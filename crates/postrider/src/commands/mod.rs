@@ -7,6 +7,7 @@ mod completions;
 mod connections;
 mod deliveries;
 mod dlq;
+mod doctor;
 mod export;
 mod health;
 mod import;
@@ -53,6 +54,7 @@ pub async fn run(args: Args) -> Result<Exit, Failed> {
         Command::Openapi => Ok(openapi::run()),
         Command::Backup(args) => backup::run(&global, args).await,
         Command::Restore(args) => restore::run(&global, args).await,
+        Command::Doctor => doctor::run(&global).await,
         Command::Completions { shell } => Ok(completions::run(shell)),
         Command::Man { dir } => man::run(dir.as_deref()),
     }

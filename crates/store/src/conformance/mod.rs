@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "these are tests, wherever they are compiled")]
 
 pub mod alerts;
+pub mod answers;
 pub mod audit;
 pub mod calls;
 pub mod commands;
@@ -125,6 +126,11 @@ macro_rules! conformance_suite {
                 a_connection_names_a_definition_of_its_own_project,
                 a_definition_in_use_stays_and_names_its_users,
             }
+            answers {
+                d15_an_answer_is_kept_until_its_key_ends,
+                d15_a_refused_request_gives_its_key_back,
+                d15_ended_answers_go,
+            }
             calls {
                 d15_a_key_is_reserved_once_until_it_ends,
                 d15_direct_and_stored_requests_share_their_keys,
@@ -202,6 +208,9 @@ macro_rules! conformance_suite {
             security {
                 definitions_survive_a_kill,
             }
+            answers {
+                d15_a_claim_and_an_answer_survive_a_kill,
+            }
             calls {
                 d15_a_reserved_key_survives_a_kill,
             }
@@ -268,6 +277,7 @@ mod tests {
             include_str!("configuration.rs"),
             include_str!("configure.rs"),
             include_str!("security.rs"),
+            include_str!("answers.rs"),
             include_str!("calls.rs"),
             include_str!("topics.rs"),
             include_str!("credentials.rs"),

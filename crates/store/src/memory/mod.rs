@@ -4,6 +4,7 @@
 //! forgets all when its process ends.
 
 mod alerts;
+mod answers;
 mod audit;
 mod calls;
 mod commands;

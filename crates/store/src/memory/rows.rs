@@ -20,7 +20,7 @@ use postrider_core::{Timestamp, Wait};
 use crate::audit::AuditEntry;
 use crate::credentials::ApiKey;
 use crate::records::*;
-use crate::{Job, StoreError, StoreLimits};
+use crate::{Job, KeptAnswer, StoreError, StoreLimits};
 
 #[derive(Default)]
 pub(super) struct Data {
@@ -38,6 +38,7 @@ pub(super) struct Data {
     pub attempts: BTreeMap<(DeliveryId, u32), Attempt>,
     pub bodies: BTreeMap<BodyId, Body>,
     pub keys: BTreeMap<[u8; 32], Key>,
+    pub answer_keys: BTreeMap<[u8; 32], AnswerKey>,
     pub commands: BTreeMap<CommandId, (Command, Option<CommandAnswer>)>,
     /// With the ids that they name.
     pub jobs: BTreeMap<JobId, (Job, Vec<DeliveryId>)>,
@@ -96,6 +97,12 @@ pub(super) struct Key {
     pub request_hash: [u8; 32],
     pub ends_at: Timestamp,
     pub delivery_id: DeliveryId,
+}
+
+pub(super) struct AnswerKey {
+    pub request_hash: [u8; 32],
+    pub ends_at: Timestamp,
+    pub answer: Option<KeptAnswer>,
 }
 
 #[derive(Clone, Copy, Default)]

@@ -5,6 +5,7 @@
 //! know policies, clocks or who calls.
 
 mod alerts;
+mod answers;
 mod audit;
 mod bodies;
 mod calls;

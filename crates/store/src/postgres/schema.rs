@@ -155,6 +155,12 @@ CREATE TABLE idempotency (
 );
 CREATE INDEX idempotency_by_end ON idempotency (ends_at);
 
+-- Of requests that act: without a status as long as there is no answer.
+CREATE TABLE keyed_answer (
+  key_hash bytea PRIMARY KEY, request_hash bytea NOT NULL, status integer, location text, body text, ends_at bigint NOT NULL
+);
+CREATE INDEX keyed_answer_by_end ON keyed_answer (ends_at);
+
 CREATE TABLE command (
   id uuid PRIMARY KEY, queue_id uuid NOT NULL, delivery_id uuid NOT NULL, act text NOT NULL, body bytea,
   issued_at bigint NOT NULL, answer text, job_id uuid

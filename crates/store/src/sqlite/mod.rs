@@ -4,6 +4,7 @@
 //! task for the simulator. It must not know policies, clocks or who calls.
 
 mod alerts;
+mod answers;
 mod audit;
 pub mod backup;
 mod bodies;
@@ -17,6 +18,7 @@ mod disk;
 mod failures;
 mod filter;
 mod group;
+pub mod inspect;
 mod intake;
 mod jobs;
 mod listing;

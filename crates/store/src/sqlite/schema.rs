@@ -114,6 +114,12 @@ CREATE TABLE idempotency (
 ) WITHOUT ROWID;
 CREATE INDEX idempotency_by_end ON idempotency (ends_at);
 
+-- Of requests that act: without a status as long as there is no answer.
+CREATE TABLE keyed_answer (
+  key_hash BLOB PRIMARY KEY, request_hash BLOB NOT NULL, status INTEGER, location TEXT, body TEXT, ends_at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX keyed_answer_by_end ON keyed_answer (ends_at);
+
 CREATE TABLE command (
   id BLOB NOT NULL PRIMARY KEY, queue_id BLOB NOT NULL, delivery_id BLOB NOT NULL, act TEXT NOT NULL, body BLOB,
   issued_at INTEGER NOT NULL, answer TEXT, job_id BLOB

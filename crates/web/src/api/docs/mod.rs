@@ -46,14 +46,6 @@ fn names_a_connection(operation: Operation) -> Operation {
     operation.query("type", kinds(), "The connection's type, where its name alone is ambiguous.").refuses([CONFLICT])
 }
 
-/// D15.
-fn takes_idempotency_key(operation: Operation) -> Operation {
-    let key = Schema::text().length(1, KEY_BYTES_MAX).pattern("^[ -~]+$").example("invoice-17");
-    let meaning = "A repeat with the same key and the same request within 24 hours is given the first answer again; another request under the \
-                   key is answered 409.";
-    operation.header("Idempotency-Key", key, meaning).refuses([CONFLICT])
-}
-
 fn takes_cid(operation: Operation) -> Operation {
     let cid = Schema::text().length(1, 64).pattern("^[!-~]+$").example("20260312-120534-7301-0a1b2c3d4");
     let parent = Schema::text().example("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
