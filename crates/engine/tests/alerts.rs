@@ -14,7 +14,7 @@ use stage::*;
 
 async fn alerts(stage: &Stage) -> Vec<Alert> {
     let page = PageRequest { limit: 100, cursor: None };
-    stage.store.alerts(Some(stage.project), None, page).await.unwrap().items
+    stage.store.alerts(Some(stage.project), None, page).await.expect("the alerts are read").items
 }
 
 async fn kinds(stage: &Stage) -> Vec<(&'static str, bool)> {
