@@ -134,6 +134,8 @@ id_type!(/// An entry of the audit log.
     AuditId, "aud_");
 id_type!(/// An operator's command that waits for the owner of a queue (D06).
     CommandId, "cmd_");
+id_type!(/// An alert, from when it is raised.
+    AlertId, "alr_");
 id_type!(/// A job: one act over many deliveries (P08).
     JobId, "job_");
 

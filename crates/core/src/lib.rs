@@ -6,6 +6,7 @@
 
 pub mod access;
 pub mod ack;
+pub mod alert;
 pub mod attempt;
 pub mod call;
 pub mod connection;

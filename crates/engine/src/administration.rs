@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use postrider_core::access::ScopeSet;
-use postrider_core::connection::check_name;
+use postrider_core::alert::Alert;
+use postrider_core::connection::{Connection, check_name};
 use postrider_core::delivery::Delivery;
 use postrider_core::envelope;
-use postrider_core::id::{KeyId, ProjectId};
+use postrider_core::id::{ConnectionId, KeyId, ProjectId};
 use postrider_core::settings::objects::ProjectSpec;
 use postrider_core::{Secret, SettingError, Timestamp, Wait};
 use postrider_store::{
@@ -182,6 +183,21 @@ impl Engine {
 
     pub async fn audit_entries(&self, filter: &AuditFilter, page: PageRequest) -> Result<Page<AuditEntry>, Refusal> {
         Ok(self.shared.store.audit_entries(filter, page).await?)
+    }
+
+    /// Open or past alerts, or both, of a project or of the installation, newest first.
+    pub async fn alerts(
+        &self,
+        project_id: Option<ProjectId>,
+        open: Option<bool>,
+        page: PageRequest,
+    ) -> Result<Page<Alert>, Refusal> {
+        Ok(self.shared.store.alerts(project_id, open, page).await?)
+    }
+
+    /// As it is now, if it is still there.
+    pub fn connection_by_id(&self, id: ConnectionId) -> Option<Arc<Connection>> {
+        self.shared.connections.get(id)
     }
 
     /// The body of a delivery for a person to see: that they saw it is on disk before they do (D44).

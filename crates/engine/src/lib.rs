@@ -5,6 +5,7 @@
 
 mod actor;
 mod administration;
+mod alerts;
 mod attempt;
 mod audit;
 mod call;
@@ -52,6 +53,7 @@ mod vitals;
 
 pub use actor::Actor;
 pub use administration::{NewKey, ShownKey};
+pub use alerts::ALERT_TOPIC;
 pub use clock::{Clock, SystemClock};
 pub use dice::{Dice, SystemDice};
 pub use endpointing::{KeyWish, NewEndpoint, ROTATION_OVERLAP_MAX};

@@ -14,6 +14,7 @@ use postrider_store::{Project, ProjectSettings, Store, StoreError};
 use postrider_wire::Sender;
 use tokio::sync::watch;
 
+use crate::alerts;
 use crate::call_log::{self, CallLog};
 use crate::clock::Clock;
 use crate::connections::Connections;
@@ -131,6 +132,7 @@ pub(crate) async fn start(
     shared.spawn_restarted(Worker::Jobs, jobs::run);
     shared.spawn_restarted(Worker::KeyKeeper, key_keeper::run);
     if shared.options.looks_at_itself {
+        shared.spawn_restarted(Worker::Alerts, alerts::run);
         shared.spawn(vitals::run(Arc::clone(&shared)));
         shared.spawn(vitals::probe(Arc::clone(&shared)));
     }

@@ -9,6 +9,7 @@ use postrider_core::topic::TopicName;
 use postrider_core::{Wait, delivery::Delivery};
 
 use crate::StoreError;
+use crate::alerts::Alerts;
 use crate::answers::KeyedAnswers;
 use crate::audit::AuditLog;
 use crate::calls::KeyedCalls;
@@ -35,6 +36,7 @@ pub trait Store:
     + Endpoints
     + Events
     + StoreVitals
+    + Alerts
 {
     // Intake.
 

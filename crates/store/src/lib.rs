@@ -4,6 +4,7 @@
 //! workers, and `now` is always an argument. It must not know of policies: decisions come in as values and are written whole.
 #![forbid(unsafe_code)]
 
+mod alerts;
 mod answers;
 pub mod audit;
 mod calls;
@@ -28,6 +29,7 @@ pub mod sqlite;
 mod unclaimed;
 mod vitals;
 
+pub use alerts::{AlertWrite, Alerts};
 pub use answers::{Claimed, KeptAnswer, KeyedAnswers};
 pub use audit::{AUDIT_RETENTION, AuditActor, AuditEntry, AuditFilter, AuditLog, Change};
 pub use calls::{KeyedCalls, Reserved};

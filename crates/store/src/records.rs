@@ -1,6 +1,7 @@
 //! What goes into the store and comes out of it: plain values, no behaviour.
 
 use bytes::Bytes;
+use postrider_core::alert::AlertThresholds;
 use postrider_core::attempt::Attempt;
 use postrider_core::delivery::{Delivery, EventRef, Origin, Position, Progress};
 use postrider_core::id::{
@@ -265,11 +266,19 @@ pub struct ProjectSettings {
     pub rate_limit_per_second: Option<u32>,
     /// Webhook attempts at a time over all endpoints; `None`: no limit.
     pub concurrency: Option<u32>,
+    /// When somebody is told about its queues (P09).
+    pub alerts: AlertThresholds,
 }
 
 impl Default for ProjectSettings {
     fn default() -> Self {
-        ProjectSettings { owner_email: None, entitled: true, rate_limit_per_second: None, concurrency: None }
+        ProjectSettings {
+            owner_email: None,
+            entitled: true,
+            rate_limit_per_second: None,
+            concurrency: None,
+            alerts: AlertThresholds::default(),
+        }
     }
 }
 

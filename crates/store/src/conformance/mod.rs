@@ -4,6 +4,7 @@
 //! store it runs on: it sees the contract only, and it reads no clock and rolls no dice.
 #![allow(clippy::unwrap_used, reason = "these are tests, wherever they are compiled")]
 
+pub mod alerts;
 pub mod answers;
 pub mod audit;
 pub mod calls;
@@ -227,6 +228,10 @@ macro_rules! conformance_suite {
             calls {
                 d15_a_reserved_key_survives_a_kill,
             }
+            alerts {
+                p09_a_crossing_is_written_once_with_its_event_and_survives_a_kill,
+                p09_alerts_page_from_the_newest_and_old_ones_go,
+            }
             credentials {
                 p07_a_key_reads_back_whole_and_survives_a_kill,
             }
@@ -299,6 +304,7 @@ mod tests {
             include_str!("credentials.rs"),
             include_str!("endpoints.rs"),
             include_str!("events.rs"),
+            include_str!("alerts.rs"),
             include_str!("audit.rs"),
             include_str!("retention.rs"),
             include_str!("listing.rs"),

@@ -3,6 +3,7 @@
 //! Same calls, same answers, in every run: no hash map, no clock, no dice, no await. It must not be used to keep anything, since it
 //! forgets all when its process ends.
 
+mod alerts;
 mod answers;
 mod audit;
 mod calls;

@@ -6,12 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
+use postrider_core::alert::Alert;
 use postrider_core::attempt::Attempt;
 use postrider_core::connection::Connection;
 use postrider_core::delivery::{Delivery, Position, Status};
 use postrider_core::id::{
-    AuditId, BodyId, CommandId, ConnectionId, DeliveryId, JobId, KeyId, ProjectId, QueueId, SecurityId, SubscriptionId,
-    TopicId, WorkerId,
+    AlertId, AuditId, BodyId, CommandId, ConnectionId, DeliveryId, JobId, KeyId, ProjectId, QueueId, SecurityId,
+    SubscriptionId, TopicId, WorkerId,
 };
 use postrider_core::security::SecurityDefinition;
 use postrider_core::subscription::PushSubscription;
@@ -54,6 +55,7 @@ pub(super) struct Data {
     pub endpoints: BTreeMap<ConnectionId, EndpointRow>,
     pub push_subscriptions: BTreeMap<SubscriptionId, PushSubscription>,
     pub api_keys: BTreeMap<KeyId, ApiKey>,
+    pub alerts: BTreeMap<AlertId, Alert>,
     pub audit: BTreeMap<(Timestamp, AuditId), AuditEntry>,
     /// Entries of commands that have no answer yet.
     pub command_audit: BTreeMap<CommandId, AuditEntry>,

@@ -4,6 +4,7 @@
 //! meanwhile goes together. What is to be seen by all processes is in the database; nothing is kept in memory but figures. It must not
 //! know policies, clocks or who calls.
 
+mod alerts;
 mod answers;
 mod audit;
 mod bodies;

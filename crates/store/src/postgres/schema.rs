@@ -222,6 +222,16 @@ CREATE TABLE api_key (
 );
 CREATE UNIQUE INDEX api_key_by_name ON api_key (coalesce(project_id, '00000000-0000-0000-0000-000000000000'::uuid), name);
 
+-- `entry` is all of it. At most one is open at its place.
+CREATE TABLE alert (
+  id uuid PRIMARY KEY, project_id uuid, connection_id uuid, kind text NOT NULL, raised_at bigint NOT NULL, recovered_at bigint,
+  entry text NOT NULL
+);
+CREATE UNIQUE INDEX alert_open ON alert (kind, coalesce(connection_id, '00000000-0000-0000-0000-000000000000'::uuid))
+  WHERE recovered_at IS NULL;
+CREATE INDEX alert_by_project ON alert (project_id, id);
+CREATE INDEX alert_by_recovery ON alert (recovered_at) WHERE recovered_at IS NOT NULL;
+
 -- The columns are what is looked for; `entry` is all of it.
 CREATE TABLE audit (
   id uuid PRIMARY KEY, project_id uuid, actor text NOT NULL, action text NOT NULL, object text, at bigint NOT NULL, entry text NOT NULL

@@ -3,6 +3,7 @@
 //! Every verb that writes is a function over `Work`, run either by the writer thread, many calls a commit, or at once on the calling
 //! task for the simulator. It must not know policies, clocks or who calls.
 
+mod alerts;
 mod answers;
 mod audit;
 pub mod backup;

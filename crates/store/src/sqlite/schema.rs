@@ -182,6 +182,15 @@ CREATE TABLE api_key (
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX api_key_by_name ON api_key (coalesce(project_id, x''), name);
 
+-- `entry` is all of it. At most one is open at its place.
+CREATE TABLE alert (
+  id BLOB NOT NULL PRIMARY KEY, project_id BLOB, connection_id BLOB, kind TEXT NOT NULL, raised_at INTEGER NOT NULL,
+  recovered_at INTEGER, entry TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX alert_open ON alert (kind, coalesce(connection_id, x'')) WHERE recovered_at IS NULL;
+CREATE INDEX alert_by_project ON alert (project_id, id);
+CREATE INDEX alert_by_recovery ON alert (recovered_at) WHERE recovered_at IS NOT NULL;
+
 -- The columns are what is looked for; `entry` is all of it.
 CREATE TABLE audit (
   id BLOB NOT NULL PRIMARY KEY, project_id BLOB, actor TEXT NOT NULL, action TEXT NOT NULL, object TEXT, at INTEGER NOT NULL,

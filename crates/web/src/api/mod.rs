@@ -2,6 +2,7 @@
 //!
 //! Handlers read a request, ask the engine, and write the answer. They must not know of policies: the engine refuses what may not be.
 
+mod alerts;
 mod audit;
 mod camel;
 mod configuration;

@@ -3,9 +3,9 @@
 use postrider_core::access::{Scope, ScopeSet};
 
 use super::{
-    audit, configuration, connections, deliveries, delivery_acts, dlq, docs, documentation, endpoints, events, health,
-    jobs, keys, metrics, projects, publish_batch, queues, raw, schedule, security, send, subscriptions, topic_messages,
-    topics,
+    alerts, audit, configuration, connections, deliveries, delivery_acts, dlq, docs, documentation, endpoints, events,
+    health, jobs, keys, metrics, projects, publish_batch, queues, raw, schedule, security, send, subscriptions,
+    topic_messages, topics,
 };
 use crate::routes::{Needs, Routes};
 
@@ -41,6 +41,7 @@ pub fn routes() -> Routes {
         .post("/api/v1/keys/{key}/rotate", Needs::Installation(ADMIN), keys::rotate, docs::keys::rotate_of_installation)
         .post("/api/v1/import", Needs::AnyKey(ADMIN), configuration::import, docs::configuration::import)
         .get("/api/v1/export", Needs::AnyKey(ADMIN), configuration::export, docs::configuration::export)
+        .get("/api/v1/alerts", Needs::Installation(READ), alerts::of_installation, docs::alerts::of_installation)
         .get("/api/v1/audit", Needs::Installation(ADMIN), audit::of_all, docs::audit::of_all);
     of_webhooks(of_topics(of_jobs(of_deliveries(of_security(of_connections(of_project(routes)))))))
 }
@@ -55,6 +56,7 @@ fn of_project(routes: Routes) -> Routes {
         .get(in_project!("/keys/{key}"), admin, keys::one, docs::keys::one)
         .delete(in_project!("/keys/{key}"), admin, keys::revoke, docs::keys::revoke)
         .post(in_project!("/keys/{key}/rotate"), admin, keys::rotate, docs::keys::rotate)
+        .get(in_project!("/alerts"), Needs::InProject(READ), alerts::of_project, docs::alerts::of_project)
         .get(in_project!("/audit"), admin, audit::of_project, docs::audit::of_project)
 }
 

@@ -3,6 +3,7 @@
 //!
 //! What is listed here and elsewhere (keys, filters, statuses, limits) comes from the tables that the handlers use.
 
+pub mod alerts;
 pub mod audit;
 pub mod configuration;
 pub mod connections;
