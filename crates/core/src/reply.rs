@@ -57,6 +57,8 @@ pub enum NoAnswerKind {
     Unsendable,
     /// The credentials that the connection needs cannot be read; nothing was sent.
     SecretUnreadable,
+    /// What should be sent could not be made of the body; nothing was sent (R13).
+    TransformFailed,
     /// Something failed on our side.
     Internal,
 }

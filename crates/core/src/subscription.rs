@@ -43,6 +43,8 @@ pub struct PushSpec {
     pub timeout: Option<Wait>,
     /// Sent with its deliveries; copied to each when it is created (D21).
     pub custom_headers: HeaderList,
+    /// A jq program that makes what is sent of the body. Always live, never copied (R13, D21); whether it compiles is not known here.
+    pub transformation: Option<String>,
 }
 
 impl PushSubscription {

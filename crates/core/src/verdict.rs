@@ -87,6 +87,8 @@ fn unanswered(none: &NoAnswer) -> Verdict {
         NoAnswerKind::NotAllowed => (Failure::NotAllowed, Again::Refused),
         // Somebody may bring the key back; until then nothing goes out without credentials.
         NoAnswerKind::SecretUnreadable => (Failure::SecretUnreadable, Again::Worthwhile),
+        // The transformation may be mended before the next attempt; it is always the live one (D21).
+        NoAnswerKind::TransformFailed => (Failure::TransformFailed, Again::Worthwhile),
         // The connection may be mended before the next attempt, so one is still worth making.
         NoAnswerKind::Unsendable | NoAnswerKind::Internal => (Failure::Error, Again::Worthwhile),
     };
@@ -131,6 +133,7 @@ mod tests {
             (NoAnswerKind::Unsendable, Failure::Error, Again::Worthwhile),
             (NoAnswerKind::Internal, Failure::Error, Again::Worthwhile),
             (NoAnswerKind::SecretUnreadable, Failure::SecretUnreadable, Again::Worthwhile),
+            (NoAnswerKind::TransformFailed, Failure::TransformFailed, Again::Worthwhile),
         ] {
             let Verdict::Failed(failed) = over_http(&Reply::unanswered(kind, "why")) else { panic!("{kind:?}") };
             assert_eq!((failed.failure, failed.again, failed.error.as_str()), (failure, again, "why"));

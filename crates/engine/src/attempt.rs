@@ -9,6 +9,7 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use postrider_core::attempt::{Attempt, LOGGED_ANSWER_BYTES_MAX};
+use postrider_core::id::SubscriptionId;
 use postrider_core::log;
 use postrider_core::message::HeaderList;
 use postrider_core::verdict::{self, Verdict};
@@ -17,6 +18,7 @@ use postrider_wire::Outgoing;
 
 use crate::shared::Shared;
 use crate::spans;
+use crate::transforming;
 
 /// How an attempt ended.
 pub(crate) struct Ended {
@@ -25,8 +27,12 @@ pub(crate) struct Ended {
     pub record: Attempt,
 }
 
-/// Makes the attempt. A panic in the sender is a failed attempt, not the end of a queue.
-pub(crate) fn make(shared: &Arc<Shared>, mut outgoing: Outgoing) -> BoxFuture<'static, Ended> {
+/// Makes the attempt. A panic in the sender is a failed attempt, not the end of a queue. `of` is the subscription that it is for.
+pub(crate) fn make(
+    shared: &Arc<Shared>,
+    mut outgoing: Outgoing,
+    of: Option<SubscriptionId>,
+) -> BoxFuture<'static, Ended> {
     let shared = Arc::clone(shared);
     Box::pin(async move {
         let number = outgoing.attempt;
@@ -36,11 +42,7 @@ pub(crate) fn make(shared: &Arc<Shared>, mut outgoing: Outgoing) -> BoxFuture<'s
         let (connection, msg_id, cid) = (Arc::clone(&outgoing.connection), outgoing.delivery_id, outgoing.cid.clone());
         let started_at = shared.clock.now();
         let started = shared.clock.monotonic();
-        let reply = match with_secrets(&shared, &mut outgoing, started_at) {
-            Ok(()) => send(&shared, outgoing).await,
-            // V08: nothing goes out without the credentials that it should carry.
-            Err(why) => Reply::unanswered(NoAnswerKind::SecretUnreadable, why),
-        };
+        let reply = reply(&shared, outgoing, of, started_at).await;
         let took = shared.clock.monotonic().saturating_sub(started);
         let verdict = verdict::of(&connection.spec.target, &reply);
         let record = record(number, started_at, took, &verdict, &reply);
@@ -54,6 +56,18 @@ pub(crate) fn make(shared: &Arc<Shared>, mut outgoing: Outgoing) -> BoxFuture<'s
         );
         Ended { reply, verdict, record }
     })
+}
+
+/// Its rung is spent already, whatever becomes of it (R16). What is signed is what the transformation gave (R13).
+async fn reply(shared: &Shared, mut outgoing: Outgoing, of: Option<SubscriptionId>, now: Timestamp) -> Reply {
+    if let Err(failed) = transforming::apply(shared, &mut outgoing, of).await {
+        return failed;
+    }
+    match with_secrets(shared, &mut outgoing, now) {
+        Ok(()) => send(shared, outgoing).await,
+        // V08: nothing goes out without the credentials that it should carry.
+        Err(why) => Reply::unanswered(NoAnswerKind::SecretUnreadable, why),
+    }
 }
 
 /// What the attempt carries that is never stored with the request; a signature is of this very attempt (V10).

@@ -102,7 +102,7 @@ pub(crate) async fn run(
             trace: None,
             timeout: policy.timeout,
         };
-        let Ended { reply, verdict, record } = attempt::make(&shared, outgoing).await;
+        let Ended { reply, verdict, record } = attempt::make(&shared, outgoing, None).await;
         attempts.push(record);
         if retries == Retries::Never || shared.is_stopping() {
             break (reply, verdict);

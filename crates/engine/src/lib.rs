@@ -48,6 +48,7 @@ mod subscribing;
 mod subscriptions;
 mod tally;
 mod topics;
+mod transforming;
 pub mod vault;
 mod vitals;
 
@@ -73,5 +74,6 @@ pub use securing::{NewSecurity, opened_secrets};
 pub use securities::Security;
 pub use subscribing::NewSubscription;
 pub use tally::{Figures, RequestFigures};
+pub use transforming::{Sample, Transform, TransformError};
 pub use vault::{KeyHome, Keyring, MasterKey, Place, Sealed, Vault, VaultError};
 pub use vitals::Standing;

@@ -12,6 +12,7 @@ use postrider_wire::otlp::SpanSink;
 use serde_json::Value;
 
 use crate::plug::Plug;
+use crate::transforming::Transform;
 use crate::vault::Keyring;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +60,8 @@ pub struct EngineOptions {
     pub mail_pause: Wait,
     /// Takes spans; without it none are made.
     pub spans: Plug<dyn SpanSink>,
+    /// Runs the transformations of subscriptions; without it none can be saved, and what has one fails.
+    pub transform: Plug<dyn Transform>,
     /// How long is too long for the health checks.
     pub health: Bounds,
     /// Whether the tasks behind the health checks run; off where time is simulated and a tick each second would cost more than it shows.
@@ -90,6 +93,7 @@ impl Default for EngineOptions {
             alert_disk_free_bytes: 1_000_000_000,
             mail_pause: Wait::from_secs(30),
             spans: Plug::NONE,
+            transform: Plug::NONE,
             health: Bounds::default(),
             looks_at_itself: true,
         }

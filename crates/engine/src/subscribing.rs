@@ -18,6 +18,7 @@ use crate::audit::Describe as _;
 use crate::engine::Engine;
 use crate::refusal::Refusal;
 use crate::shared::Shared;
+use crate::transforming;
 
 /// `push_subscriptions_max`: of one project. All of them are in memory, and each message is held against them.
 const SUBSCRIPTIONS_MAX: usize = 10_000;
@@ -69,8 +70,12 @@ impl Engine {
     }
 
     /// Deliveries that are there already go on.
+    ///
+    /// # Errors
+    /// `Conflict` while it has a transformation.
     pub async fn unsubscribe_push(&self, project: ProjectId, id: SubscriptionId) -> Result<(), Refusal> {
         let known = self.push_subscription(project, id)?;
+        transforming::may_go(&known.spec)?;
         let entry = entry(&self.shared, &self.actor, "subscription.delete", &known).with_before(shown(&known));
         self.shared.store.change(Change::DeletePushSubscription(id), entry).await?;
         self.shared.subscriptions.remove(project, id);
@@ -96,6 +101,7 @@ async fn create(
     let id = SubscriptionId::new(now, shared.dice.bits());
     let name = new.name.clone().unwrap_or_else(|| id.to_string());
     let spec = validated(shared, project_id, &name, &new)?;
+    transforming::check(shared, &spec).await?;
     let subscription = Arc::new(PushSubscription {
         id,
         project_id,
@@ -121,6 +127,7 @@ async fn replace(
 ) -> Result<Arc<PushSubscription>, Refusal> {
     let name = new.name.clone().unwrap_or_else(|| known.name.clone());
     let spec = validated(shared, known.project_id, &name, &new)?;
+    transforming::check(shared, &spec).await?;
     let subscription = Arc::new(PushSubscription {
         name,
         connection_id: new.connection,

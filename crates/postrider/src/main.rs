@@ -17,6 +17,13 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> std::process::ExitCode {
     // Clap itself ends with 2 on a wrong command line, and with 0 after --help.
     let args = args::Args::parse();
+    // A worker has one thread and opens nothing.
+    if let args::Command::Transform { memory, cpu } = args.command {
+        return match postrider_transform::work(memory, cpu) {
+            Ok(()) => exit::Exit::Done.into(),
+            Err(_) => exit::Exit::Failure.into(),
+        };
+    }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {

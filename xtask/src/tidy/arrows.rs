@@ -11,6 +11,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("postrider-wire", &["postrider-core"]),
     ("postrider-config", &["postrider-core", "postrider-store"]),
     ("postrider-engine", &["postrider-core", "postrider-store", "postrider-wire"]),
+    ("postrider-transform", &["postrider-engine"]),
     ("postrider-web", &["postrider-core", "postrider-store", "postrider-wire", "postrider-engine", "postrider-config"]),
     ("postrider-sim", &["postrider-core", "postrider-store", "postrider-wire", "postrider-engine"]),
     (
@@ -20,6 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "postrider-store",
             "postrider-wire",
             "postrider-engine",
+            "postrider-transform",
             "postrider-config",
             "postrider-web",
         ],

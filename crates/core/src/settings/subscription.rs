@@ -12,6 +12,9 @@ use crate::schedule::Ladder;
 use crate::subscription::PushSpec;
 use crate::topic::TopicPattern;
 
+/// `transform_program_bytes_max`.
+const PROGRAM_BYTES_MAX: usize = 65_536;
+
 /// The keys of `webhook_subscription` beside `name` and what it is sent to.
 pub const PUSH_KEYS: &[KeyDoc] = &[
     key(
@@ -45,6 +48,12 @@ pub const PUSH_KEYS: &[KeyDoc] = &[
         "Sent with each of its deliveries, and before the endpoint's own.",
     )
     .of(Shape::Pairs { count_max: HEADERS_MAX }),
+    key(
+        "transformation",
+        "none",
+        "a jq program of 1 to 65536 bytes that gives exactly one value",
+        "Makes what is sent of the body. When it fails, the attempt fails; the body is never sent as it was.",
+    ),
 ];
 
 /// Reads the keys as written, without `name` and what it is sent to.
@@ -60,6 +69,7 @@ pub fn parse(written: &Map<String, Value>) -> Result<PushSpec, Vec<SettingError>
     let retryable_statuses = ladder::statuses(&mut reader);
     let timeout = reader.whole("timeout_seconds", 1..=60).map(|seconds| Wait::from_secs(seconds.into()));
     let custom_headers = read_headers(&mut reader, "custom_headers");
+    let transformation = transformation(&mut reader);
     reader.refuse_unknown_keys(|_| false);
     reader.finish(pattern.map(|pattern| PushSpec {
         pattern,
@@ -69,7 +79,19 @@ pub fn parse(written: &Map<String, Value>) -> Result<PushSpec, Vec<SettingError>
         retryable_statuses,
         timeout,
         custom_headers,
+        transformation,
     }))
+}
+
+fn transformation(reader: &mut Reader<'_>) -> Option<String> {
+    const KEY: &str = "transformation";
+    let text = reader.text(KEY)?;
+    if text.trim().is_empty() || text.len() > PROGRAM_BYTES_MAX {
+        let allowed = reader.allowed(KEY);
+        reader.refuse(KEY, format!("a text of {} bytes", text.len()), allowed);
+        return None;
+    }
+    Some(text.to_owned())
 }
 
 fn pattern(reader: &mut Reader<'_>) -> Option<TopicPattern> {

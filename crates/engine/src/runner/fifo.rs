@@ -345,8 +345,9 @@ impl Fifo {
         head.delivery.progress = progress.begun(now);
         let timeout = policy_of.spec.policy.timeout;
         let request = outgoing(live, &head.delivery, &head.head, &head.body, timeout);
+        let of = head.delivery.event.as_ref().map(|event| event.subscription_id);
         self.round = Some((head.id(), policy_of));
-        self.flight = Some(attempt::make(&self.post.shared, request));
+        self.flight = Some(attempt::make(&self.post.shared, request, of));
     }
 
     fn attempt_ended(&mut self, ended: Ended) {

@@ -365,7 +365,8 @@ impl Unordered {
         let caller = self.take_caller(&delivery).filter(Caller::begin);
         let head = Arc::new(std::mem::take(&mut delivery.head));
         let request = outgoing(&live, &delivery, &head, &body, policy_of.spec.policy.timeout);
-        let (id, flight) = (delivery.id, attempt::make(&shared, request));
+        let of = delivery.event.as_ref().map(|event| event.subscription_id);
+        let (id, flight) = (delivery.id, attempt::make(&shared, request, of));
         self.flights.push(Box::pin(async move { (id, flight.await) }));
         self.under_way.insert(id, UnderWay { delivery, policy_of, caller });
     }

@@ -127,6 +127,16 @@ pub enum Command {
     Completions { shell: clap_complete::Shell },
     /// The manual page; with a directory, one page for each command in it
     Man { dir: Option<PathBuf> },
+    /// What the server starts to run transformations in: programs on standard input, answers on standard output
+    #[command(hide = true)]
+    Transform {
+        /// Bytes of memory beyond what it starts with
+        #[arg(long)]
+        memory: u64,
+        /// Seconds of CPU time for one program
+        #[arg(long)]
+        cpu: u64,
+    },
 }
 
 #[derive(Debug, clap::Args)]

@@ -57,5 +57,7 @@ pub async fn run(args: Args) -> Result<Exit, Failed> {
         Command::Doctor => doctor::run(&global).await,
         Command::Completions { shell } => Ok(completions::run(shell)),
         Command::Man { dir } => man::run(dir.as_deref()),
+        // `main` has run it before there was a runtime.
+        Command::Transform { .. } => Ok(Exit::Done),
     }
 }

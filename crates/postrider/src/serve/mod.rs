@@ -12,6 +12,7 @@ mod service;
 pub mod settings;
 mod signals;
 pub mod store;
+mod transformer;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -125,6 +126,7 @@ impl Running {
             keyring,
             mailer: settings.outside.mailer(&egress)?,
             spans: settings.outside.spans(&egress)?,
+            transform: transformer::of_this_binary(),
             ..settings.engine.clone()
         };
         let sender = Arc::new(HttpSender::new(HttpOptions::default(), egress));

@@ -128,6 +128,10 @@ impl Hooks {
         Hooks { api: Api::new(&server.address), server, data, _dir: dir }
     }
 
+    pub fn server_pid(&self) -> u32 {
+        self.server.pid()
+    }
+
     /// kill -9, and a new process over the same data.
     pub async fn kill_and_restart(self) -> Hooks {
         self.server.kill_nine().await;

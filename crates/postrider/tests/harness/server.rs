@@ -55,6 +55,10 @@ impl Server {
             .unwrap()
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id().unwrap()
+    }
+
     pub async fn kill_nine(mut self) {
         self.child.kill().await.unwrap();
     }

@@ -121,7 +121,7 @@ pub async fn one(Acting(state): Acting, segments: Segments, query: Query) -> Res
     Ok(ok(&Value::Object(json)))
 }
 
-fn read(state: &AppState, mut fields: Fields) -> Result<NewEvent, Problem> {
+pub(super) fn read(state: &AppState, mut fields: Fields) -> Result<NewEvent, Problem> {
     let given = fields.required_text("type");
     let event_type = given.and_then(|given| match TopicName::new(given) {
         Ok(name) => Some(name),

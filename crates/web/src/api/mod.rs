@@ -34,6 +34,7 @@ mod subscriptions;
 mod table;
 mod topic_messages;
 mod topics;
+mod transformations;
 
 pub use documentation::openapi_document;
 pub use health::while_starting;

@@ -5,7 +5,7 @@ use postrider_core::access::{Scope, ScopeSet};
 use super::{
     alerts, audit, configuration, connections, deliveries, delivery_acts, dlq, docs, documentation, endpoints, events,
     health, jobs, keys, metrics, projects, publish_batch, queues, raw, schedule, security, send, subscriptions,
-    topic_messages, topics,
+    topic_messages, topics, transformations,
 };
 use crate::routes::{Needs, Routes};
 
@@ -178,6 +178,7 @@ fn of_webhooks(routes: Routes) -> Routes {
             endpoints::rotate_secret,
             docs::endpoints::rotate_secret,
         )
+        .post(in_project!("/transformations/preview"), admin, transformations::preview, docs::transformations::preview)
         .get(in_project!("/subscriptions"), read, subscriptions::list, docs::subscriptions::list)
         .post(in_project!("/subscriptions"), admin, subscriptions::create, docs::subscriptions::create)
         .get(in_project!("/subscriptions/{subscription}"), read, subscriptions::one, docs::subscriptions::one)

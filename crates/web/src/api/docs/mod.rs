@@ -27,6 +27,7 @@ pub mod send;
 pub mod subscriptions;
 pub mod topic_messages;
 pub mod topics;
+pub mod transformations;
 
 use http::StatusCode;
 use postrider_core::connection::ConnectionKind;

@@ -1,0 +1,23 @@
+//! Of `transformations`.
+
+use serde_json::json;
+
+use crate::openapi::{Operation, Schema, Tag, always, optional, shapes};
+
+pub fn preview() -> Operation {
+    let event = Schema::object([
+        always("type", shapes::topic_name().example("invoice.paid")),
+        always("data", Schema::any().example(json!({"total": 12.5}))),
+    ]);
+    let body = Schema::closed([
+        always("program", Schema::text().length(1, 65_536).example("{text: .data.total}")),
+        optional("body", Schema::any().describe("Any JSON: what would be sent without a transformation.")),
+        optional("event", event.describe("Instead of a body: tried on the envelope that an endpoint would be sent.")),
+    ])
+    .named("TransformationPreview");
+    let output = Schema::any().describe("What would be sent.").example(json!({"text": 12.5}));
+    Operation::new(Tag::Webhooks, "previewTransformation", "Try a transformation")
+        .details("Nothing is stored or sent. A program that is none, or that fails on this body, is a 422 with jq's words for `program`.")
+        .takes_such_as(body, json!({"program": "{text: .data.total}", "event": {"type": "invoice.paid", "data": {"total": 12.5}}}))
+        .gives("The one value that the program gives.", Schema::object([always("output", output)]).named("Transformed"))
+}
