@@ -155,7 +155,7 @@ fn nothing_runs_them() -> TransformError {
     TransformError::Unavailable("this process has nothing that runs them".to_owned())
 }
 
-fn refusal(key: &str, program: &str, error: TransformError) -> Refusal {
+fn refusal(key: &'static str, program: &str, error: TransformError) -> Refusal {
     let allowed = match error {
         TransformError::Unavailable(_) => return Refusal::Unavailable(error.to_string()),
         TransformError::BadProgram(words) => format!("a jq program, and this is none: {words}"),
