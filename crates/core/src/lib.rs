@@ -33,6 +33,7 @@ mod secret;
 pub mod security;
 mod setting;
 pub mod settings;
+pub mod spread;
 pub mod status_set;
 mod time;
 pub mod topic;

@@ -545,3 +545,7 @@ impl Jobs for FaultyStore {
 }
 
 impl StoreVitals for FaultyStore {}
+
+impl postrider_store::Signals for FaultyStore {}
+
+impl postrider_store::Spreading for FaultyStore {}

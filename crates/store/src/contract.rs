@@ -17,11 +17,22 @@ use crate::jobs::Jobs;
 use crate::read::StoreRead;
 use crate::records::*;
 use crate::security::SecurityDefinitions;
+use crate::signals::Signals;
 use crate::vitals::StoreVitals;
+use crate::workforce::Spreading;
 
 #[async_trait]
 pub trait Store:
-    StoreRead + StoreConfigure + Jobs + SecurityDefinitions + KeyedCalls + Credentials + AuditLog + StoreVitals
+    StoreRead
+    + StoreConfigure
+    + Jobs
+    + SecurityDefinitions
+    + KeyedCalls
+    + Credentials
+    + AuditLog
+    + StoreVitals
+    + Signals
+    + Spreading
 {
     // Intake.
 

@@ -21,9 +21,11 @@ pub mod postgres;
 mod read;
 mod records;
 mod security;
+mod signals;
 pub mod sqlite;
 mod unclaimed;
 mod vitals;
+mod workforce;
 
 pub use audit::{AUDIT_RETENTION, AuditActor, AuditEntry, AuditFilter, AuditLog, Change};
 pub use calls::{KeyedCalls, Reserved};
@@ -42,5 +44,7 @@ pub use read::{
 };
 pub use records::*;
 pub use security::SecurityDefinitions;
+pub use signals::{Signal, Signals};
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use vitals::{StoreFigures, StoreVitals};
+pub use workforce::{Spreading, Workforce};

@@ -347,3 +347,7 @@ impl Jobs for Faltering {
 }
 
 impl StoreVitals for Faltering {}
+
+impl postrider_store::Signals for Faltering {}
+
+impl postrider_store::Spreading for Faltering {}
