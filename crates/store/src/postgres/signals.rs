@@ -188,6 +188,7 @@ async fn listen_once(database: &Database, channel: &str, own: &str, signals: &mp
     let mut listens = false;
     loop {
         let heard = tokio::select! {
+            biased;
             begun = &mut asked, if !listens => {
                 if begun.is_err() {
                     return false;
