@@ -9,10 +9,14 @@ use postrider_core::topic::TopicName;
 use postrider_core::{Wait, delivery::Delivery};
 
 use crate::StoreError;
+use crate::alerts::Alerts;
+use crate::answers::KeyedAnswers;
 use crate::audit::AuditLog;
 use crate::calls::KeyedCalls;
 use crate::configure::StoreConfigure;
 use crate::credentials::Credentials;
+use crate::endpoints::Endpoints;
+use crate::events::Events;
 use crate::jobs::Jobs;
 use crate::read::StoreRead;
 use crate::records::*;
@@ -28,9 +32,13 @@ pub trait Store:
     + Jobs
     + SecurityDefinitions
     + KeyedCalls
+    + KeyedAnswers
     + Credentials
     + AuditLog
+    + Endpoints
+    + Events
     + StoreVitals
+    + Alerts
     + Signals
     + Spreading
 {

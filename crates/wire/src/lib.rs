@@ -10,10 +10,11 @@ pub mod mail;
 pub mod otlp;
 pub mod resolve;
 pub mod send;
-mod tls;
+pub mod signature;
+pub mod tls;
 
 pub use auth::Credentials;
 pub use egress::Egress;
 pub use guard::Guard;
 pub use send::http::{HttpOptions, HttpSender};
-pub use send::{Outgoing, Sender, check};
+pub use send::{Outgoing, Sender, WebhookAttempt, check};

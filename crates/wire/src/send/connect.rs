@@ -12,8 +12,8 @@ use tokio_rustls::TlsConnector;
 use super::link::{Link, Stream};
 use super::metered::Metered;
 use super::origin::{Built, Origin, TlsRoute};
-use crate::egress::{Destination, Egress, NotOpened, Progress, Stage};
-use crate::guard::Policy;
+use crate::egress::{Egress, NotOpened, Progress, Stage};
+use crate::guard::Refused;
 use crate::tls::{self, TlsError};
 
 pub(crate) struct Connector {
@@ -40,8 +40,7 @@ impl Connector {
     }
 
     pub(crate) async fn open(&self, origin: &Origin, progress: &Progress) -> Result<Box<Link>, ConnectError> {
-        let to = Destination { host: &origin.host, tls: origin.tls.is_some(), policy: Policy::Connections };
-        let tcp = self.egress.open(to, progress).await?;
+        let tcp = self.egress.open(origin.destination(), progress).await?;
         let (metered, meter) = Metered::new(tcp);
         let stream = match &origin.tls {
             None => Stream::Plain(metered),
@@ -54,6 +53,11 @@ impl Connector {
         };
         let link = Link::open(stream, meter).await.map_err(|error| ConnectError::Internal(error.to_string()))?;
         Ok(Box::new(link))
+    }
+
+    /// Whether it may be dialled, as far as can be told without dialling.
+    pub(crate) async fn judge(&self, origin: &Origin) -> Result<(), Refused> {
+        self.egress.judge(origin.destination()).await
     }
 
     async fn tls_connector(&self, tls: &TlsRoute) -> Result<TlsConnector, ConnectError> {

@@ -10,7 +10,8 @@ use rustls_pki_types::ServerName;
 use tokio::sync::Mutex;
 use tokio_rustls::TlsConnector;
 
-use crate::egress::Host;
+use crate::egress::{Destination, Host};
+use crate::guard::Policy;
 
 /// The text is not an address of scheme, host and port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,6 +24,8 @@ pub(crate) struct Origin {
     pub(crate) tls: Option<TlsRoute>,
     /// The `Host` header: without the port when it is the scheme's own.
     pub(crate) host_header: HeaderValue,
+    /// Whose destination it is.
+    pub(crate) policy: Policy,
 }
 
 pub(crate) struct TlsRoute {
@@ -71,7 +74,15 @@ impl Origin {
         } else {
             None
         };
-        Ok(Origin { host, tls, host_header })
+        Ok(Origin { host, tls, host_header, policy: Policy::Connections })
+    }
+
+    pub(crate) fn judged_by(self, policy: Policy) -> Origin {
+        Origin { policy, ..self }
+    }
+
+    pub(crate) fn destination(&self) -> Destination<'_> {
+        Destination { host: &self.host, tls: self.tls.is_some(), policy: self.policy }
     }
 }
 
