@@ -13,7 +13,7 @@ use postrider_store::{Signal, StoreError};
 
 use crate::runner::ToRunner;
 use crate::shared::Shared;
-use crate::{configuring, dispatcher, securing};
+use crate::{configuring, dispatcher, endpointing, securing, subscribing};
 
 /// How often is looked when nothing is heard.
 const LOOK_EVERY: Duration = Duration::from_secs(3);
@@ -86,7 +86,12 @@ async fn read_if_changed(shared: &Shared, seen: Option<i64>) -> Result<i64, Stor
     }
     // Definitions first: a connection may name one that is just as new.
     securing::read_anew(shared).await?;
+    for project in shared.store.projects().await? {
+        shared.projects.put(&project);
+    }
     read_connections(shared).await?;
+    endpointing::read_anew(shared).await?;
+    subscribing::read_anew(shared).await?;
     shared.keys.load(&*shared.store).await?;
     Ok(version)
 }
