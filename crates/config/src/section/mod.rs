@@ -20,8 +20,13 @@ use crate::plan::Making;
 use crate::state::State;
 
 /// In the order of application and of export: what others stand on comes first.
-pub const SECTIONS: &[&dyn Section] =
-    &[&projects::Projects, &pubsub_topic::Topics, &pubsub_subscription::Subscriptions, &outgoing::REST];
+pub const SECTIONS: &[&dyn Section] = &[
+    &projects::Projects,
+    &pubsub_topic::Topics,
+    &pubsub_subscription::Subscriptions,
+    &outgoing::REST,
+    &outgoing::MLLP,
+];
 
 /// Sections of ours that later versions have: refused, since leaving one out would leave deliveries out.
 pub(crate) const TO_COME: &[&str] = &[
@@ -29,7 +34,6 @@ pub(crate) const TO_COME: &[&str] = &[
     "outgoing_soap",
     "outconn_soap",
     "outgoing_fhir",
-    "outgoing_mllp",
     "channel_rest",
     "channel_soap",
     "services",

@@ -20,7 +20,7 @@ use postrider_core::Wait;
 use postrider_engine::{Clock, Dice, Engine, EngineOptions, SystemClock, SystemDice};
 use postrider_store::Store;
 use postrider_web::{AdminKey, ApiOptions, AppState, BindError, Entrance, KeyError, Server, ServerLimits};
-use postrider_wire::{Egress, HttpOptions, HttpSender};
+use postrider_wire::{Egress, HttpOptions, Senders};
 
 use crate::args::ServeArgs;
 use crate::demo::Demo;
@@ -108,7 +108,7 @@ impl Running {
         let made = admin_key(&*store, settings.admin_key.as_deref(), &*dice).await?;
         let admin = AdminKey::load(&*store).await?;
         let egress = Arc::new(Egress::new(&settings.opened));
-        let sender = Arc::new(HttpSender::new(HttpOptions::default(), egress));
+        let sender = Arc::new(Senders::new(HttpOptions::default(), egress));
         let options = EngineOptions { keyring: settings.secrets_key.keyring(data)?, ..settings.engine.clone() };
         let engine = Engine::start(Arc::clone(&store), sender, Arc::clone(&clock), dice, options)
             .await
