@@ -5,6 +5,7 @@
 
 mod arrows;
 mod layout;
+mod logs;
 mod requirements;
 mod rust;
 mod words;
@@ -70,6 +71,7 @@ pub fn run() -> Result<(), String> {
     let mut findings: Vec<Finding> =
         sources.iter().flat_map(|source| FILE_RULES.iter().flat_map(|rule| rule(source))).collect();
     findings.extend(arrows::manifests(&metadata, &sources));
+    findings.extend(logs::named(&sources));
     findings.extend(requirements::named_ones_exist(&sources));
     findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
     report(&findings, sources.len())

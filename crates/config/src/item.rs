@@ -129,16 +129,17 @@ impl Item<'_> {
             Content::List(nodes) => {
                 let shape = match shape {
                     Some(Shape::Numbers { min, max, .. }) => Some(Shape::Decimal { min, max }),
-                    Some(Shape::Texts) => Some(Shape::Text),
+                    Some(Shape::Texts | Shape::Words { .. }) => Some(Shape::Text),
                     _ => None,
                 };
                 let read: Vec<Option<Value>> = nodes.iter().map(|node| self.value(key, node, shape)).collect();
                 read.into_iter().collect::<Option<Vec<Value>>>().map(Value::Array)
             }
             Content::Map(entries) => {
+                let of_entry = matches!(shape, Some(Shape::Pairs { .. })).then_some(Shape::Text);
                 let read: Vec<Option<(String, Value)>> = entries
                     .iter()
-                    .map(|entry| Some((entry.key.clone(), self.value(key, &entry.value, None)?)))
+                    .map(|entry| Some((entry.key.clone(), self.value(key, &entry.value, of_entry)?)))
                     .collect();
                 read.into_iter().collect::<Option<Map<String, Value>>>().map(Value::Object)
             }
@@ -160,7 +161,10 @@ impl Item<'_> {
             return None;
         };
         self.variables.insert(key.to_owned(), scalar.text.clone());
-        let is_text = matches!(shape, None | Some(Shape::Text | Shape::OneOf(_) | Shape::Texts));
+        let is_text = matches!(
+            shape,
+            None | Some(Shape::Text | Shape::OneOf(_) | Shape::Texts | Shape::Words { .. } | Shape::Pairs { .. })
+        );
         let style = if is_text { Style::Quoted } else { Style::Plain };
         Some(read_as(&Scalar { text, style }, shape).value)
     }

@@ -95,13 +95,21 @@ fn key(doc: &KeyDoc) -> Value {
         Shape::Texts => {
             json!({"type": ["array", "string"], "items": {"type": ["string", "number"]}, "minItems": 1, "uniqueItems": true})
         }
+        Shape::Words { count_max } => {
+            json!({"type": ["array", "string", "null"], "items": {"type": "string"}, "maxItems": count_max})
+        }
+        Shape::Pairs { count_max } => json!({
+            "type": ["object", "null"],
+            "additionalProperties": {"type": ["string", "number"]},
+            "maxProperties": count_max,
+        }),
         Shape::Numbers { min, max, count_max } => {
             let entry = json!({"anyOf": [number("number", min, max), {"$ref": "#/definitions/environment"}]});
             json!({"type": ["array", "string", "number", "null"], "items": entry, "minItems": 1, "maxItems": count_max})
         }
     };
     let mut schema = match doc.shape {
-        Shape::Text | Shape::Texts | Shape::Numbers { .. } => own,
+        Shape::Text | Shape::Texts | Shape::Numbers { .. } | Shape::Words { .. } | Shape::Pairs { .. } => own,
         _ => json!({"anyOf": [own, {"$ref": "#/definitions/environment"}]}),
     };
     schema["description"] = description.into();

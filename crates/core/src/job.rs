@@ -24,6 +24,9 @@ pub enum JobAct {
 }
 
 impl JobAct {
+    /// Those that `as_str` gives.
+    pub const NAMES: [&str; 5] = ["retry", "resend", "discard", "set_aside", "forward"];
+
     pub const fn as_str(&self) -> &'static str {
         match self {
             JobAct::Retry => "retry",

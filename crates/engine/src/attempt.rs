@@ -9,6 +9,7 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use postrider_core::attempt::{Attempt, LOGGED_ANSWER_BYTES_MAX};
+use postrider_core::log;
 use postrider_core::message::HeaderList;
 use postrider_core::verdict::{self, Verdict};
 use postrider_core::{Failure, NoAnswerKind, Reply, Timestamp, Wait};
@@ -28,7 +29,7 @@ pub(crate) fn make(shared: &Arc<Shared>, mut outgoing: Outgoing) -> BoxFuture<'s
     let shared = Arc::clone(shared);
     Box::pin(async move {
         let number = outgoing.attempt;
-        let target = Arc::clone(&outgoing.connection);
+        let (connection, msg_id, cid) = (Arc::clone(&outgoing.connection), outgoing.delivery_id, outgoing.cid.clone());
         let started_at = shared.clock.now();
         let started = shared.clock.monotonic();
         let reply = match shared.securities.credentials_for(&outgoing.connection) {
@@ -40,16 +41,21 @@ pub(crate) fn make(shared: &Arc<Shared>, mut outgoing: Outgoing) -> BoxFuture<'s
             Err(why) => Reply::unanswered(NoAnswerKind::SecretUnreadable, why),
         };
         let took = shared.clock.monotonic().saturating_sub(started);
-        let verdict = verdict::of(&target.spec.target, &reply);
+        let verdict = verdict::of(&connection.spec.target, &reply);
         let record = record(number, started_at, took, &verdict, &reply);
         shared.tally.attempted(record.failure);
+        shared.remotes.attempted(&connection, &record, started_at + took);
+        tracing::debug!(
+            event = log::ATTEMPT_ENDED, connection = connection.name, %msg_id, %cid, attempt = number, took_ms = took.as_millis(),
+            failure = record.failure.map(Failure::as_str), status = record.status, "an attempt has ended"
+        );
         Ended { reply, verdict, record }
     })
 }
 
 async fn send(shared: &Shared, outgoing: Outgoing) -> Reply {
     AssertUnwindSafe(shared.sender.send(outgoing)).catch_unwind().await.unwrap_or_else(|_| {
-        tracing::error!("sending broke down; the attempt counts as failed");
+        tracing::error!(event = log::ATTEMPT_PANICKED, "sending broke down; the attempt counts as failed");
         Reply::unanswered(NoAnswerKind::Internal, "sending broke down")
     })
 }

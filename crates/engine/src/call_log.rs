@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use postrider_core::log;
 use postrider_core::readiness::Worker;
 use postrider_store::{CallRecord, StoreError};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
@@ -123,14 +124,14 @@ async fn write(shared: &Shared, batch: Vec<CallRecord>) {
         match shared.store.record_calls(batch.clone()).await {
             Ok(()) => return,
             Err(error @ (StoreError::Unavailable(_) | StoreError::Full { .. })) => {
-                tracing::warn!(%error, "ended calls cannot be logged yet");
+                tracing::warn!(event = log::CALLS_NOT_LOGGED, %error, "ended calls cannot be logged yet");
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(LONGEST_PAUSE);
                 shared.vitals.busy(Worker::CallLog);
             }
             Err(StoreError::Closed) => return,
             Err(error) if batch.len() == 1 => {
-                tracing::error!(%error, "an ended call cannot be logged");
+                tracing::error!(event = log::CALL_LOST, %error, "an ended call cannot be logged");
                 return;
             }
             Err(_) => break,

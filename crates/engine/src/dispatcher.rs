@@ -12,6 +12,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use postrider_core::Wait;
 use postrider_core::id::QueueId;
+use postrider_core::log;
 use postrider_core::readiness::Worker;
 use postrider_store::{StoreError, TakenQueue};
 use tokio::sync::{Notify, mpsc};
@@ -150,7 +151,7 @@ pub(crate) async fn look_for_orphans(shared: Arc<Shared>) {
             handle.tell(ToRunner::Commands);
         }
         if let Err(error) = take_orphans(&shared).await {
-            tracing::warn!(%error, "queues without an owner cannot be taken yet");
+            tracing::warn!(event = log::QUEUES_NOT_TAKEN, %error, "queues without an owner cannot be taken yet");
         }
     }
 }
@@ -198,7 +199,7 @@ async fn keep(
             }
             Ok(Exit::Lost) => {}
             Err(_) => {
-                tracing::error!(queue = %queue_id, "a queue's runner broke down and is started again");
+                tracing::error!(event = log::RUNNER_PANICKED, queue = %queue_id, "a queue's runner broke down and is started again");
                 handle.slots.close();
                 written(&shared).await;
             }
@@ -206,7 +207,7 @@ async fn keep(
         // If it is still ours by the store, it is taken again under a new token, with whatever was in flight.
         was_in_flight = true;
         if let Err(error) = shared.store.release_queue(mine.lease).await {
-            tracing::debug!(%error, queue = %queue_id, "a queue was not given back");
+            tracing::debug!(event = log::QUEUE_NOT_RELEASED, %error, queue = %queue_id, "a queue was not given back");
         }
         if shared.clock.monotonic().saturating_sub(began) > QUIET_LIFE {
             pause = FIRST_PAUSE;
@@ -254,7 +255,9 @@ async fn take(
                     return Some(mine);
                 }
             }
-            Err(error) => tracing::warn!(%error, queue = %queue_id, "a queue cannot be taken yet"),
+            Err(error) => {
+                tracing::warn!(event = log::QUEUE_NOT_TAKEN, %error, queue = %queue_id, "a queue cannot be taken yet")
+            }
         }
         // Somebody else delivers: those who call here learn that their request is stored.
         let rest = tokio::time::sleep(pause);
@@ -280,7 +283,7 @@ pub(crate) fn release(shared: &Arc<Shared>, taken: TakenQueue) {
     let at = Arc::clone(shared);
     shared.spawn(async move {
         if let Err(error) = at.store.release_queue(taken.lease).await {
-            tracing::debug!(%error, "a queue was not released");
+            tracing::debug!(event = log::QUEUE_NOT_RELEASED, %error, "a queue was not released");
         }
     });
 }

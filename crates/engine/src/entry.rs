@@ -7,6 +7,7 @@ use std::sync::Arc;
 use postrider_core::connection::Connection;
 use postrider_core::delivery::{Origin, Progress};
 use postrider_core::id::{Cid, DeliveryId, ProjectId};
+use postrider_core::log;
 use postrider_core::message::Message;
 use postrider_core::outcome::Outcome;
 use postrider_core::schedule::Schedule;
@@ -205,7 +206,7 @@ fn not_stored(cid: Cid, error: &StoreError) -> Outcome {
         | StoreError::NotFound { .. }
         | StoreError::Conflict(_) => "the store is unavailable; nothing was stored",
     };
-    tracing::warn!(%error, "a request could not be stored");
+    tracing::warn!(event = log::REQUEST_NOT_STORED, %error, "a request could not be stored");
     Outcome::not_stored(cid, told.to_owned())
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesOrdered;
 use postrider_core::delivery::Delivery;
+use postrider_core::log;
 use postrider_core::message::RequestHead;
 use postrider_core::readiness::Worker;
 use postrider_store::{Enqueued, Loaded, NewDelivery, QueueLease, StoreError};
@@ -198,6 +199,8 @@ fn hand_over(shared: &Shared, copy: Copy, result: &Enqueued) {
         return nothing_came(&copy);
     };
     shared.tally.accepted();
+    let (msg_id, cid) = (copy.loaded.delivery.id, &copy.loaded.delivery.cid);
+    tracing::debug!(event = log::REQUEST_STORED, connection = %copy.loaded.delivery.connection_id, %msg_id, %cid, "a request was stored");
     if !claimed {
         give_slot_back(&copy);
     }

@@ -29,6 +29,7 @@ mod operators;
 mod options;
 mod projects;
 mod refusal;
+mod remotes;
 mod runner;
 mod securing;
 mod securities;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use postrider_core::Wait;
 use postrider_core::id::{AuditId, ProjectId, WorkerId};
+use postrider_core::log;
 use postrider_core::readiness::Worker;
 use postrider_store::{Project, ProjectSettings, Store, StoreError};
 use postrider_wire::Sender;
@@ -29,6 +30,7 @@ use crate::maintenance::pruner;
 use crate::notifier::Notifier;
 use crate::options::EngineOptions;
 use crate::projects::Projects;
+use crate::remotes::Remotes;
 use crate::runner::ToRunner;
 use crate::securing;
 use crate::securities::Securities;
@@ -86,6 +88,7 @@ pub(crate) async fn start(
         jobs: JobNotice::default(),
         tally: Tally::default(),
         vitals,
+        remotes: Remotes::default(),
         vault,
         last_id: Mutex::default(),
         keys,
@@ -149,15 +152,21 @@ pub(crate) async fn stop(shared: &Arc<Shared>, grace: Wait) {
     if tokio::time::timeout(grace.as_duration(), quiet).await.is_err() {
         tell_all(shared, || ToRunner::Abort);
         if tokio::time::timeout(LAST_WRITES, shared.queues.all_ended()).await.is_err() {
-            tracing::error!("not every decision could be written before the stop; what is not written is sent again");
+            tracing::error!(
+                event = log::STOP_UNWRITTEN,
+                "not every decision could be written before the stop; what is not written is sent again"
+            );
         }
     }
     if tokio::time::timeout(LAST_WRITES, key_keeper::write(shared)).await.is_err() {
-        tracing::warn!("the last uses of keys could not be written");
+        tracing::warn!(event = log::KEY_USES_NOT_WRITTEN, "the last uses of keys could not be written");
     }
     let closed = tokio::time::timeout(LAST_WRITES, shared.store.close_worker(shared.lease.worker_id())).await;
     if !matches!(closed, Ok(Ok(()))) {
-        tracing::warn!("the queues could not be given back; they are free once the lease has ended");
+        tracing::warn!(
+            event = log::QUEUES_NOT_RELEASED,
+            "the queues could not be given back; they are free once the lease has ended"
+        );
     }
     end(shared);
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use postrider_core::connection::check_name;
 use postrider_core::id::{ProjectId, SecurityId};
+use postrider_core::log;
 use postrider_core::masking::masked_settings;
 use postrider_core::security::{SecurityDefinition, SecurityKind, SecuritySpec};
 use postrider_core::settings::security::{self, ReadSecurity};
@@ -48,7 +49,12 @@ pub(crate) async fn load(shared: &Shared) -> Result<(), StoreError> {
                 put(shared, definition, Ok(secret));
             }
             Err(why) => {
-                tracing::error!(definition = definition.name, why, "a secret cannot be read");
+                tracing::error!(
+                    event = log::SECRET_UNREADABLE,
+                    definition = definition.name,
+                    why,
+                    "a secret cannot be read"
+                );
                 put(shared, definition, Err(why));
             }
         }
@@ -234,7 +240,7 @@ async fn sealed_anew(shared: &Shared, definition: SecurityDefinition, secret: &S
     match shared.store.replace_security(&again, definition.version).await {
         Ok(()) => again,
         Err(error) => {
-            tracing::warn!(%error, definition = definition.name, "a secret could not be sealed under the new key");
+            tracing::warn!(event = log::SECRET_NOT_RESEALED, %error, definition = definition.name, "a secret could not be sealed under the new key");
             definition
         }
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use postrider_core::delivery::Status;
 use postrider_core::id::{CommandId, DeliveryId};
+use postrider_core::log;
 use postrider_core::outcome::{Outcome, OutcomeState};
 use postrider_core::readiness::Worker;
 use postrider_store::{CommandAnswer, QueueLease, Settled, Settlement, StoreError};
@@ -128,12 +129,16 @@ async fn write_whole(shared: &Shared, settlements: &[Settlement]) -> Option<Vec<
             Err(StoreError::LeaseLost | StoreError::Closed) => return Some(vec![Settled::Stale; count]),
             Err(StoreError::NotFound { .. }) if count == 1 => return Some(vec![Settled::Gone]),
             Err(StoreError::Corrupt(why) | StoreError::Conflict(why)) if count == 1 => {
-                tracing::error!(why, "a decision cannot be written; its delivery is left to be decided again");
+                tracing::error!(
+                    event = log::DECISION_REFUSED,
+                    why,
+                    "a decision cannot be written; its delivery is left to be decided again"
+                );
                 return Some(vec![Settled::Stale]);
             }
             Err(StoreError::Corrupt(_) | StoreError::Conflict(_) | StoreError::NotFound { .. }) => return None,
             Err(error @ (StoreError::Unavailable(_) | StoreError::Full { .. })) => {
-                tracing::warn!(%error, count, "decisions cannot be written yet");
+                tracing::warn!(event = log::DECISIONS_NOT_WRITTEN, %error, count, "decisions cannot be written yet");
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(LONGEST_PAUSE);
                 // It is the store that does not get on.

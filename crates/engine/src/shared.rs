@@ -12,6 +12,7 @@ use futures_util::FutureExt as _;
 use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
 use postrider_core::id::{AuditId, BodyId, Cid, CommandId, DeliveryId};
+use postrider_core::log;
 use postrider_core::readiness::Worker;
 use postrider_core::roll::Roll;
 use postrider_store::Store;
@@ -32,6 +33,7 @@ use crate::maintenance::lease_keeper::Lease;
 use crate::notifier::Notifier;
 use crate::options::EngineOptions;
 use crate::projects::Projects;
+use crate::remotes::Remotes;
 use crate::securities::Securities;
 use crate::settler::Settler;
 use crate::tally::Tally;
@@ -62,6 +64,7 @@ pub(crate) struct Shared {
     pub jobs: JobNotice,
     pub tally: Tally,
     pub vitals: Vitals,
+    pub remotes: Remotes,
     pub vault: Arc<Vault>,
     /// The time of the last delivery's id, and its number in that millisecond.
     pub last_id: Mutex<(Timestamp, u16)>,
@@ -129,7 +132,11 @@ impl Shared {
         self.spawn(async move {
             if AssertUnwindSafe(work).catch_unwind().await.is_err() {
                 shared.vitals.broke_down(worker);
-                tracing::error!(worker = worker.as_str(), "a worker broke down for good; restart the server");
+                tracing::error!(
+                    event = log::WORKER_LOST,
+                    worker = worker.as_str(),
+                    "a worker broke down for good; restart the server"
+                );
             }
         });
     }
@@ -145,7 +152,11 @@ impl Shared {
             let mut pause = FIRST_PAUSE;
             while AssertUnwindSafe(work(Arc::clone(&shared))).catch_unwind().await.is_err() {
                 shared.vitals.broke_down(worker);
-                tracing::error!(worker = worker.as_str(), "a worker broke down and is started again");
+                tracing::error!(
+                    event = log::WORKER_PANICKED,
+                    worker = worker.as_str(),
+                    "a worker broke down and is started again"
+                );
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(LONGEST_PAUSE);
                 shared.vitals.idle(worker);

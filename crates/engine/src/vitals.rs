@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use postrider_core::log;
 use postrider_core::readiness::{self, Bounds, Check, CheckName, Observed, Room, Trouble, Worker, WorkerState};
 use postrider_core::{Timestamp, Wait};
 
@@ -143,8 +144,10 @@ impl Vitals {
 fn log_change(check: &Check) {
     let name = check.name.as_str();
     match &check.trouble {
-        Some(trouble) => tracing::warn!(check = name, detail = trouble.detail, "not ready"),
-        None => tracing::info!(check = name, "ready again"),
+        Some(trouble) => {
+            tracing::warn!(event = log::HEALTH_FAILING, check = name, detail = trouble.detail, "not ready")
+        }
+        None => tracing::info!(event = log::HEALTH_OK, check = name, "ready again"),
     }
 }
 
@@ -170,7 +173,7 @@ pub(crate) async fn probe(shared: Arc<Shared>) {
         let now = shared.now().as_millis().to_string();
         match shared.store.set_value(PROBE, Some(now)).await {
             Ok(()) => shared.vitals.wrote(),
-            Err(error) => tracing::debug!(%error, "the store did not take the tiny write"),
+            Err(error) => tracing::debug!(event = log::PROBE_FAILED, %error, "the store did not take the tiny write"),
         }
     }
 }

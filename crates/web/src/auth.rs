@@ -4,6 +4,7 @@
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use postrider_core::log;
 use postrider_engine::Dice;
 use postrider_store::{Store, StoreError, StoreRead};
 use sha2::{Digest, Sha256};
@@ -64,7 +65,10 @@ pub async fn ensure_admin_key(
             return Err(KeyError::Unusable);
         }
         if key.len() < KEY_CHARS_ADVISED {
-            tracing::warn!("the admin key is short: {KEY_CHARS_ADVISED} characters or more are advised");
+            tracing::warn!(
+                event = log::KEY_SHORT,
+                "the admin key is short: {KEY_CHARS_ADVISED} characters or more are advised"
+            );
         }
         set(store, key).await?;
         return Ok(None);

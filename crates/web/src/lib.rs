@@ -7,12 +7,13 @@ pub mod api;
 pub mod auth;
 mod entrance;
 mod gate;
+pub mod openapi;
 pub mod problem;
 mod read;
 mod routes;
 pub mod server;
 
-pub use api::{ApiOptions, AppState, read_message, router, routes};
+pub use api::{ApiOptions, AppState, openapi_document, read_message, router, routes};
 pub use auth::{AdminKey, KeyError, ensure_admin_key};
 pub use entrance::Entrance;
 pub use gate::PeerAddress;

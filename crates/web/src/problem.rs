@@ -8,6 +8,7 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use postrider_core::SettingError;
 use postrider_core::access::ScopeSet;
 use postrider_core::decide::Refused;
+use postrider_core::log;
 use postrider_engine::Refusal;
 use postrider_store::StoreError;
 use serde_json::{Map, Value, json};
@@ -235,7 +236,11 @@ impl From<Refusal> for Problem {
             .with_header(RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_SECONDS)),
             Refusal::Full { .. } => Problem::new(StatusCode::INSUFFICIENT_STORAGE, refusal.to_string()),
             Refusal::Unavailable(why) => {
-                tracing::warn!(why, "a request was refused because the store is unavailable");
+                tracing::warn!(
+                    event = log::REQUEST_UNAVAILABLE,
+                    why,
+                    "a request was refused because the store is unavailable"
+                );
                 Problem::unavailable("the store is unavailable; nothing was stored")
             }
             Refusal::Stopping => Problem::unavailable("the server is stopping"),

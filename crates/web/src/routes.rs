@@ -1,7 +1,7 @@
-//! Routes together with what they need: a route cannot be added without saying who may take it.
+//! Routes together with what they need and what they are: a route cannot be added without saying who may take it, nor without its description.
 //!
-//! The builder keeps one table of rules beside the router, and the gate lets nothing through that has no rule in it. It must not know what a
-//! handler does.
+//! The builder keeps one table of rules beside the router. The gate lets nothing through that has no rule in it, and the OpenAPI document is made of
+//! it. It must not know what a handler does.
 
 use std::collections::BTreeMap;
 
@@ -12,6 +12,7 @@ use http::Method;
 use postrider_core::access::ScopeSet;
 
 use crate::api::Site;
+use crate::openapi::Describe;
 
 /// The segment that names the project; whatever is below it is of that project.
 pub const PROJECT: &str = "/api/v1/projects/{project}";
@@ -38,12 +39,19 @@ impl Needs {
     }
 }
 
-/// The methods of one path, each with what it needs.
+/// What a route needs, and what it is.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    needs: Needs,
+    describe: Describe,
+}
+
+/// The methods of one path, each with its entry.
 #[derive(Clone, Debug, Default)]
 pub struct Rule {
-    of_methods: Vec<(Method, Needs)>,
+    of_methods: Vec<(Method, Entry)>,
     /// Every method is taken, known or not.
-    of_any: Option<Needs>,
+    of_any: Option<Entry>,
 }
 
 /// Those that stand for any: some of those that HTTP names.
@@ -53,13 +61,20 @@ impl Rule {
     /// A path that answers GET answers HEAD.
     pub fn needs(&self, method: &Method) -> Option<Needs> {
         let method = if *method == Method::HEAD { &Method::GET } else { method };
-        self.of_methods.iter().find(|(known, _)| known == method).map(|(_, needs)| *needs).or(self.of_any)
+        let entry = self.of_methods.iter().find(|(known, _)| known == method).map(|(_, entry)| *entry);
+        entry.or(self.of_any).map(|entry| entry.needs)
     }
 
     /// Each method with what it needs; where any is taken, the most usual ones.
     pub fn iter(&self) -> impl Iterator<Item = (&Method, Needs)> {
-        let any = self.of_any.into_iter().flat_map(|needs| ANY.iter().map(move |method| (method, needs)));
-        self.of_methods.iter().map(|(method, needs)| (method, *needs)).chain(any)
+        self.described().map(|(method, needs, _)| (method, needs))
+    }
+
+    /// The same with what says what the route is.
+    pub fn described(&self) -> impl Iterator<Item = (&Method, Needs, Describe)> {
+        let any = self.of_any.into_iter().flat_map(|entry| ANY.iter().map(move |method| (method, entry)));
+        let all = self.of_methods.iter().map(|(method, entry)| (method, *entry)).chain(any);
+        all.map(|(method, entry)| (method, entry.needs, entry.describe))
     }
 
     /// For the `Allow` of a 405.
@@ -80,28 +95,72 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// A route with what it needs. What lies below `PROJECT` needs to be of the project, or more.
+    /// A GET with what it needs and what it is. What lies below `PROJECT` needs to be of the project, or more.
     #[must_use]
-    pub fn add<H, T>(mut self, method: Method, path: &'static str, needs: Needs, handler: H) -> Self
+    pub fn get<H, T>(self, path: &'static str, needs: Needs, handler: H, describe: Describe) -> Self
+    where
+        H: Handler<T, Site>,
+        T: 'static,
+    {
+        self.add(Method::GET, path, Entry { needs, describe }, handler)
+    }
+
+    #[must_use]
+    pub fn post<H, T>(self, path: &'static str, needs: Needs, handler: H, describe: Describe) -> Self
+    where
+        H: Handler<T, Site>,
+        T: 'static,
+    {
+        self.add(Method::POST, path, Entry { needs, describe }, handler)
+    }
+
+    #[must_use]
+    pub fn put<H, T>(self, path: &'static str, needs: Needs, handler: H, describe: Describe) -> Self
+    where
+        H: Handler<T, Site>,
+        T: 'static,
+    {
+        self.add(Method::PUT, path, Entry { needs, describe }, handler)
+    }
+
+    #[must_use]
+    pub fn patch<H, T>(self, path: &'static str, needs: Needs, handler: H, describe: Describe) -> Self
+    where
+        H: Handler<T, Site>,
+        T: 'static,
+    {
+        self.add(Method::PATCH, path, Entry { needs, describe }, handler)
+    }
+
+    #[must_use]
+    pub fn delete<H, T>(self, path: &'static str, needs: Needs, handler: H, describe: Describe) -> Self
+    where
+        H: Handler<T, Site>,
+        T: 'static,
+    {
+        self.add(Method::DELETE, path, Entry { needs, describe }, handler)
+    }
+
+    /// The same for a route that takes every method.
+    #[must_use]
+    pub fn any<H, T>(mut self, path: &'static str, needs: Needs, handler: H, describe: Describe) -> Self
+    where
+        H: Handler<T, Site>,
+        T: 'static,
+    {
+        self.router = self.router.route(path, any(handler));
+        self.rules.entry(path).or_default().of_any = Some(Entry { needs, describe });
+        self
+    }
+
+    fn add<H, T>(mut self, method: Method, path: &'static str, entry: Entry, handler: H) -> Self
     where
         H: Handler<T, Site>,
         T: 'static,
     {
         let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::TRACE);
         self.router = self.router.route(path, on(filter, handler));
-        self.rules.entry(path).or_default().of_methods.push((method, needs));
-        self
-    }
-
-    /// The same for a route that takes every method.
-    #[must_use]
-    pub fn add_any<H, T>(mut self, path: &'static str, needs: Needs, handler: H) -> Self
-    where
-        H: Handler<T, Site>,
-        T: 'static,
-    {
-        self.router = self.router.route(path, any(handler));
-        self.rules.entry(path).or_default().of_any = Some(needs);
+        self.rules.entry(path).or_default().of_methods.push((method, entry));
         self
     }
 

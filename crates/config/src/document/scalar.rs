@@ -37,7 +37,7 @@ pub fn read_as(scalar: &Scalar, shape: Option<Shape>) -> Reading {
     }
     let surprise = surprise(&scalar.text);
     let value = match shape {
-        Some(Shape::Text | Shape::OneOf(_) | Shape::Texts) => {
+        Some(Shape::Text | Shape::OneOf(_) | Shape::Texts | Shape::Words { .. } | Shape::Pairs { .. }) => {
             let surprise = surprise.or(flag(&scalar.text).map(|_| TEXT_OF_A_FLAG));
             return Reading { value: text(), surprise };
         }

@@ -36,6 +36,14 @@ pub enum Shape {
     OneOf(&'static [&'static str]),
     /// A list of texts, or a single one.
     Texts,
+    /// Words with spaces between in one text, or a list of at most `count_max` words.
+    Words {
+        count_max: usize,
+    },
+    /// An object of at most `count_max` texts.
+    Pairs {
+        count_max: usize,
+    },
     /// A list of numbers from `min` to `max`, at most `count_max` of them, or a text of them with commas.
     Numbers {
         min: f64,
@@ -103,6 +111,11 @@ const APIKEY_KEYS: &[KeyDoc] = &[
 const BEARER_KEYS: &[KeyDoc] =
     &[key("token", "none", "1 to 8192 visible ASCII characters", "Sent as `Authorization: Bearer …`; a secret.")];
 
+/// Scopes that a token is asked for, at most.
+pub const SCOPES_MAX: usize = 100;
+/// Further parameters of a token request, at most.
+pub const EXTRA_PARAMS_MAX: usize = 32;
+
 const OAUTH2_KEYS: &[KeyDoc] = &[
     key(
         "token_url",
@@ -112,21 +125,24 @@ const OAUTH2_KEYS: &[KeyDoc] = &[
     ),
     key("client_id", "none", "1 to 1024 characters, no control characters", "Who asks for the token."),
     key("client_secret", "none", "1 to 8192 characters, no control characters", "The client's secret."),
-    key("scopes", "", "a text of scopes with spaces between, or a list of scopes", "What the token is asked for."),
+    key("scopes", "", "a text of scopes with spaces between, or a list of scopes", "What the token is asked for.")
+        .of(Shape::Words { count_max: SCOPES_MAX }),
     key(
         "extra_params",
         "none",
         "an object of at most 32 texts, none of them grant_type, scope, client_id or client_secret",
         "Further parameters of the token request, such as `audience`.",
-    ),
+    )
+    .of(Shape::Pairs { count_max: EXTRA_PARAMS_MAX }),
     key(
         "client_auth",
         "basic",
         "one of basic, body",
         "Whether id and secret go in the Authorization header or in the form.",
-    ),
-    key("tls_verify", "true", TRUE_FALSE, "Whether the token server's certificate is checked."),
-    key("validate_tls", "true", TRUE_FALSE, "The newer name of tls_verify."),
+    )
+    .of(Shape::OneOf(&["basic", "body"])),
+    key("tls_verify", "true", TRUE_FALSE, "Whether the token server's certificate is checked.").of(Shape::Flag),
+    key("validate_tls", "true", TRUE_FALSE, "The newer name of tls_verify.").of(Shape::Flag),
     key("tls_ca_path", "", "the path of a PEM file", "Authorities to trust instead of the public ones."),
     key(
         "tls_client_cert",

@@ -4,6 +4,7 @@
 
 use serde_json::{Map, Value};
 
+use super::keys::{EXTRA_PARAMS_MAX, SCOPES_MAX};
 use super::reader::Reader;
 use super::{SettingError, security_keys, tls};
 use crate::http_url::HttpUrl;
@@ -13,8 +14,6 @@ use crate::{MASK, Secret};
 /// Of a secret that travels in a header or a form.
 pub const SECRET_CHARS_MAX: usize = 8192;
 const NAME_CHARS_MAX: usize = 1024;
-const SCOPES_MAX: usize = 100;
-const EXTRA_PARAMS_MAX: usize = 32;
 /// What the request for a token says itself.
 const TOKEN_PARAMS: [&str; 4] = ["grant_type", "scope", "client_id", "client_secret"];
 /// Headers that frame a request or are written by the sender (as in `wire`), in small letters.

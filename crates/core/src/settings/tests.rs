@@ -174,6 +174,8 @@ fn z03_the_shape_of_a_key_is_what_is_read() {
     for doc in keys_of(ConnectionKind::Rest) {
         let (taken, refused) = match doc.shape {
             Shape::Text | Shape::Texts => (vec![], vec![json!(1), json!(true)]),
+            // Of security definitions.
+            Shape::Words { .. } | Shape::Pairs { .. } => (vec![], vec![json!(1), json!(true)]),
             Shape::Flag => (vec![json!(true), json!(false)], vec![json!(1), json!("true")]),
             Shape::Whole { min, max } => {
                 let below = i64::from(min) - 1;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use postrider_core::Wait;
 use postrider_core::id::{DeliveryId, JobId, ProjectId};
 use postrider_core::job::{JobAct, JobControl};
+use postrider_core::log;
 use postrider_core::readiness::Worker;
 use postrider_store::{AuditEntry, Change, DeliveryFilter, Job, JobScope, NewJob, StoreError};
 use serde_json::{Value, json};
@@ -81,7 +82,7 @@ pub(crate) async fn create(
     let entry = entry(shared, actor, "job.create", &job).with_after(shown(&job));
     let change = Change::CreateJob { job: Box::new(new), active_max: shared.options.jobs_active_max };
     shared.store.change(change, entry).await?;
-    tracing::info!(job = %id, act = job.act.as_str(), who = job.who, "a job begins");
+    tracing::info!(event = log::JOB_BEGAN, job = %id, act = job.act.as_str(), who = job.who, "a job begins");
     shared.jobs.0.notify_one();
     Ok(job)
 }
@@ -142,7 +143,7 @@ pub(crate) async fn control(
         let change = Change::SetJobState { id, version: job.version, state, now: shared.now() };
         match shared.store.change(change, entry).await {
             Ok(()) => {
-                tracing::info!(job = %id, state = state.as_str(), "a job was told");
+                tracing::info!(event = log::JOB_TOLD, job = %id, state = state.as_str(), "a job was told");
                 shared.jobs.0.notify_one();
                 return one(shared, project_id, id).await;
             }
@@ -187,7 +188,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         let jobs = match shared.store.running_jobs().await {
             Ok(jobs) => jobs,
             Err(error) => {
-                tracing::warn!(%error, "jobs cannot be read yet");
+                tracing::warn!(event = log::JOBS_UNREADABLE, %error, "jobs cannot be read yet");
                 tokio::time::sleep(STORE_PAUSE).await;
                 continue;
             }
@@ -237,7 +238,7 @@ async fn one_step(shared: &Arc<Shared>, walker: &mut Walker, job: Job) -> bool {
             true
         }
         Err(error) => {
-            tracing::warn!(%error, job = %id, "a job cannot go on yet");
+            tracing::warn!(event = log::JOB_HELD_UP, %error, job = %id, "a job cannot go on yet");
             tokio::time::sleep(STORE_PAUSE).await;
             false
         }

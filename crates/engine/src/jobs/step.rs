@@ -10,6 +10,7 @@ use postrider_core::decide::{Event, Snapshot, decide};
 use postrider_core::delivery::{Delivery, Status};
 use postrider_core::id::{DeliveryId, QueueId};
 use postrider_core::job::{JobAct, SkipReason};
+use postrider_core::log;
 use postrider_store::{
     Command, CommandAct, Job, JobItem, JobScope, JobStep, JobStepped, Settlement, Skipped, StoreError,
 };
@@ -52,7 +53,7 @@ impl Walker {
         if job.walked && job.outstanding == 0 {
             let last = empty_step(&job, shared.now());
             shared.store.step_job(JobStep { walked: true, ..last }).await?;
-            tracing::info!(job = %job.id, done = job.done, skipped = job.skipped_in_all(), "a job is done");
+            tracing::info!(event = log::JOB_DONE, job = %job.id, done = job.done, skipped = job.skipped_in_all(), "a job is done");
             return Ok(Advanced::Stepped);
         }
         if job.walked || room == 0 {

@@ -10,6 +10,7 @@ use postrider_core::connection::Connection;
 use postrider_core::decide::{DeadLetterStep, Decision, dead_letter_step};
 use postrider_core::delivery::{Delivery, Progress};
 use postrider_core::id::{DeliveryId, QueueId};
+use postrider_core::log;
 use postrider_core::policy::DlqAction;
 use postrider_core::readiness::Worker;
 use postrider_core::{Timestamp, Wait};
@@ -160,7 +161,7 @@ fn rest(
     error: &StoreError,
     due: &mut BTreeMap<QueueId, Timestamp>,
 ) -> Option<Timestamp> {
-    tracing::warn!(%error, queue = %queue_id, "the DLQ's action cannot be taken yet");
+    tracing::warn!(event = log::DLQ_HELD_UP, %error, queue = %queue_id, "the DLQ's action cannot be taken yet");
     due.insert(queue_id, shared.now() + STORE_PAUSE);
     None
 }

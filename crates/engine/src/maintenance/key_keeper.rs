@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use postrider_core::log;
 use postrider_core::readiness::Worker;
 use postrider_store::AuditEntry;
 
@@ -24,7 +25,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         tokio::time::sleep(every).await;
         shared.vitals.busy(Worker::KeyKeeper);
         if reload && let Err(error) = shared.keys.load(&*shared.store).await {
-            tracing::warn!(%error, "the keys could not be read anew; those known go on");
+            tracing::warn!(event = log::KEYS_UNREADABLE, %error, "the keys could not be read anew; those known go on");
         }
         since_write += every;
         if since_write >= WRITE_EVERY {
@@ -40,7 +41,9 @@ pub(crate) async fn write(shared: &Shared) {
     if !uses.is_empty() {
         match shared.store.note_keys_used(uses.clone()).await {
             Ok(()) => shared.keys.uses_written(&uses),
-            Err(error) => tracing::warn!(%error, "the last uses of keys could not be written"),
+            Err(error) => {
+                tracing::warn!(event = log::KEY_USES_NOT_WRITTEN, %error, "the last uses of keys could not be written")
+            }
         }
     }
     let refused = shared.keys.take_refused();
@@ -55,6 +58,6 @@ pub(crate) async fn write(shared: &Shared) {
         })
         .collect();
     if let Err(error) = shared.store.note(entries).await {
-        tracing::warn!(%error, "refused uses of keys could not be written to the audit log");
+        tracing::warn!(event = log::KEY_REFUSALS_NOT_WRITTEN, %error, "refused uses of keys could not be written to the audit log");
     }
 }

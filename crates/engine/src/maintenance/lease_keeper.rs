@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use postrider_core::Wait;
 use postrider_core::id::WorkerId;
+use postrider_core::log;
 use postrider_core::readiness::Worker;
 use postrider_store::StoreError;
 
@@ -74,7 +75,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             }
             Err(StoreError::LeaseLost) => pause = begin_anew(&shared).await.map_or(third / 4, |()| third),
             Err(error) => {
-                tracing::warn!(%error, "the lease cannot be renewed yet");
+                tracing::warn!(event = log::LEASE_NOT_RENEWED, %error, "the lease cannot be renewed yet");
                 pause = third / 4;
             }
         }
@@ -83,7 +84,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 
 /// The lease has ended: everything held is dropped, and taken again under a new one.
 async fn begin_anew(shared: &Arc<Shared>) -> Result<(), StoreError> {
-    tracing::error!("the lease has ended before it was renewed; all queues are taken anew");
+    tracing::error!(event = log::LEASE_ENDED, "the lease has ended before it was renewed; all queues are taken anew");
     shared.lease.end();
     dispatcher::all_lost(shared);
     let now = shared.now();

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use postrider_core::log;
 use postrider_core::readiness::Worker;
 use postrider_store::Pruned;
 
@@ -26,9 +27,9 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             let now = shared.now();
             match shared.store.prune(now - shared.options.log_retention, now, ROWS_MAX).await {
                 Ok(pruned) if pruned == Pruned::default() => break,
-                Ok(pruned) => tracing::debug!(?pruned, "retention"),
+                Ok(pruned) => tracing::debug!(event = log::RETENTION_DONE, ?pruned, "retention"),
                 Err(error) => {
-                    tracing::warn!(%error, "retention could not go on");
+                    tracing::warn!(event = log::RETENTION_HELD_UP, %error, "retention could not go on");
                     break;
                 }
             }
@@ -36,7 +37,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         }
         // Few, and what is left goes a minute later.
         if let Err(error) = shared.store.prune_jobs(shared.now() - shared.options.job_retention, ROWS_MAX).await {
-            tracing::warn!(%error, "old jobs could not be removed");
+            tracing::warn!(event = log::RETENTION_HELD_UP, %error, "old jobs could not be removed");
         }
         if round % AUDIT_EVERY_ROUNDS == 0 {
             prune_audit(&shared).await;
@@ -50,9 +51,9 @@ async fn prune_audit(shared: &Shared) {
         shared.vitals.busy(Worker::Pruner);
         match shared.store.prune_audit(shared.now() - shared.options.audit_retention, ROWS_MAX).await {
             Ok(0) => return,
-            Ok(entries) => tracing::debug!(entries, "retention of the audit log"),
+            Ok(entries) => tracing::debug!(event = log::RETENTION_DONE, entries, "retention of the audit log"),
             Err(error) => {
-                tracing::warn!(%error, "retention of the audit log could not go on");
+                tracing::warn!(event = log::RETENTION_HELD_UP, %error, "retention of the audit log could not go on");
                 return;
             }
         }

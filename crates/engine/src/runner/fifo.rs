@@ -13,6 +13,7 @@ use postrider_core::connection::Connection;
 use postrider_core::decide::{Decision, Event, Gate, Snapshot, before_attempt, decide, leaves_at};
 use postrider_core::delivery::{Progress, Status};
 use postrider_core::id::{CommandId, DeliveryId};
+use postrider_core::log;
 use postrider_core::outcome::Outcome;
 use postrider_core::{Reply, Timestamp, attempt::Attempt};
 use postrider_store::{CommandAnswer, Guard, NewBody, Placement, Settled, Settlement, StoreError, WindowLimit};
@@ -259,7 +260,7 @@ impl Fifo {
             }
             Err(StoreError::LeaseLost) => self.lose(),
             Err(error) => {
-                tracing::warn!(%error, queue = %self.post.queue_id(), "a queue cannot be read yet");
+                tracing::warn!(event = log::QUEUE_UNREADABLE, %error, queue = %self.post.queue_id(), "a queue cannot be read yet");
                 self.rest_until = Some(now + STORE_PAUSE);
             }
         }

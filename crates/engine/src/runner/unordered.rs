@@ -14,6 +14,7 @@ use postrider_core::connection::Connection;
 use postrider_core::decide::{Event, Snapshot, decide};
 use postrider_core::delivery::{Delivery, Origin, Progress, Status};
 use postrider_core::id::{CommandId, DeliveryId};
+use postrider_core::log;
 use postrider_core::outcome::Outcome;
 use postrider_core::{Failure, NoAnswerKind, Reply, Timestamp, attempt::Attempt, pace};
 use postrider_store::{CommandAnswer, Guard, Loaded, NewBody, Placement, Settled, Settlement, StoreError, WindowLimit};
@@ -338,7 +339,7 @@ impl Unordered {
     }
 
     fn rest(&mut self, error: &StoreError) {
-        tracing::warn!(%error, queue = %self.post.queue_id(), "a queue cannot be read yet");
+        tracing::warn!(event = log::QUEUE_UNREADABLE, %error, queue = %self.post.queue_id(), "a queue cannot be read yet");
         self.look = true;
         self.rest_until = Some(self.post.shared.now() + STORE_PAUSE);
     }

@@ -14,6 +14,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use postrider_core::Secret;
 use postrider_core::id::ProjectId;
+use postrider_core::log;
 use ring::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
 use ring::hkdf;
 
@@ -130,6 +131,7 @@ impl Vault {
         let key = MasterKey::from_bytes(self.random_bytes());
         ring.keep(&key)?;
         tracing::warn!(
+            event = log::SECRETS_KEY_MADE,
             key = key.id(),
             "a key for secrets was made and kept in the data directory; without it the secrets in the store are lost, so back it up apart from the store"
         );

@@ -104,6 +104,8 @@ pub enum Command {
     Export(ExportArgs),
     /// The JSON Schema of such a file, for editors
     Schema(SchemaArgs),
+    /// The HTTP API as an OpenAPI 3.1 document
+    Openapi,
 }
 
 #[derive(Debug, clap::Args)]

@@ -7,6 +7,7 @@ mod dlq;
 mod export;
 mod import;
 mod jobs;
+mod openapi;
 mod publish;
 mod queue;
 mod reach;
@@ -41,5 +42,6 @@ pub async fn run(args: Args) -> Result<Exit, Failed> {
         Command::Import(args) => import::run(&global, args).await,
         Command::Export(args) => export::run(&global, args).await,
         Command::Schema(args) => schema::run(args),
+        Command::Openapi => Ok(openapi::run()),
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use postrider::{Call, Client};
+use postrider_core::log;
 use tokio::task::JoinSet;
 
 use crate::output;
@@ -54,7 +55,7 @@ async fn request(client: &Client, connection: &str, number: u32) {
         _ => client.publish(connection, &call).await,
     };
     if let Err(error) = result {
-        tracing::warn!(connection, %error, "a request of the demo was refused");
+        tracing::warn!(event = log::DEMO_REFUSED, connection, %error, "a request of the demo was refused");
     }
 }
 

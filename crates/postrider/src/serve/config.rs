@@ -6,6 +6,7 @@ use std::path::Path;
 
 use postrider::FieldProblem;
 use postrider_config::{Action, File, Refused, SECTIONS, State};
+use postrider_core::log;
 use postrider_engine::{Clock, Dice};
 use postrider_store::{Store, StoreError};
 
@@ -39,13 +40,19 @@ impl Config {
         let plan = postrider_config::plan(&self.file, state, postrider_config::DEFAULT_PROJECT, clock.now(), &bits)
             .map_err(|refused| failed(&self.name, &refused))?;
         for warning in &plan.warnings {
-            tracing::warn!("{}", warning.line(&self.name));
+            tracing::warn!(event = log::CONFIG_WARNING, "{}", warning.line(&self.name));
         }
         let (created, changed) = (plan.count(Action::Created), plan.count(Action::Changed));
         if !plan.changes.is_empty() {
             postrider_engine::configure_store(store, clock, dice, plan.changes).await.map_err(unavailable)?;
         }
-        tracing::info!(file = self.name, created, changed, "the configuration file was applied");
+        tracing::info!(
+            event = log::CONFIG_APPLIED,
+            file = self.name,
+            created,
+            changed,
+            "the configuration file was applied"
+        );
         Ok(())
     }
 }

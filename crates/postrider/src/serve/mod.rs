@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use postrider_core::Wait;
+use postrider_core::log;
 use postrider_engine::{Clock, Dice, Engine, EngineOptions, SystemClock, SystemDice};
 use postrider_store::Store;
 use postrider_web::{AdminKey, ApiOptions, AppState, BindError, Entrance, KeyError, Server, ServerLimits};
@@ -42,7 +43,8 @@ const CLOSE_GRACE: Duration = Duration::from_secs(10);
 /// Runs until a signal says stop.
 pub async fn run(data: &Path, args: ServeArgs) -> Result<Exit, Failed> {
     let settings = Settings::from_env(args.demo)?;
-    logs::begin(&settings.log)?;
+    let flood = logs::begin(&settings.log, settings.log_format)?;
+    tokio::spawn(flood.clone().tell());
     settings.say_what_has_no_effect();
     // Before anything is opened: a bad file leaves nothing behind.
     let named = args.config.as_deref().filter(|file| !file.is_empty());
@@ -56,6 +58,7 @@ pub async fn run(data: &Path, args: ServeArgs) -> Result<Exit, Failed> {
     let demo = if args.demo { Some(Demo::start(&running.address, running.demo_key.as_deref()).await?) } else { None };
     let exit = running.until_stopped(&mut signals).await;
     drop(demo);
+    flood.tell_once();
     Ok(exit)
 }
 
@@ -120,6 +123,7 @@ impl Running {
             output::print(&format!("admin key, shown this once: {key}"));
         }
         output::print(&format!("listening on {address}"));
+        tracing::info!(event = log::SERVER_LISTENING, address, "the server listens");
         let demo_key = data.is_temporary().then(|| made.or(settings.admin_key.clone())).flatten();
         Ok(Running { address, demo_key, store, engine, served, stop, file })
     }
@@ -127,7 +131,7 @@ impl Running {
     /// Waits for the first signal, then stops within the graces; a second signal ends it at once.
     async fn until_stopped(self, signals: &mut Signals) -> Exit {
         signals.next().await;
-        tracing::info!("stopping; a second signal stops at once");
+        tracing::info!(event = log::SERVER_STOPPING, "stopping; a second signal stops at once");
         tokio::select! {
             biased;
             () = signals.next() => {
@@ -143,15 +147,20 @@ impl Running {
         let _ = self.stop.send(());
         let (served, ()) = tokio::join!(self.served, self.engine.stop(ENGINE_GRACE));
         if let Err(error) = served {
-            tracing::error!(%error, "the API ended with an error");
+            tracing::error!(event = log::HTTP_ENDED, %error, "the API ended with an error");
         }
         match tokio::time::timeout(CLOSE_GRACE, self.store.close()).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "the store did not close cleanly; it recovers at the next start"),
-            Err(_) => tracing::warn!("the store did not close in time; it recovers at the next start"),
+            Ok(Err(error)) => {
+                tracing::warn!(event = log::STORE_CLOSE_FAILED, %error, "the store did not close cleanly; it recovers at the next start")
+            }
+            Err(_) => tracing::warn!(
+                event = log::STORE_CLOSE_FAILED,
+                "the store did not close in time; it recovers at the next start"
+            ),
         }
         drop(self.file);
-        tracing::info!("stopped");
+        tracing::info!(event = log::SERVER_STOPPED, "stopped");
     }
 }
 

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use postrider_core::log;
 use postrider_engine::{KeyHome, Keyring, MasterKey};
 
 use super::data_dir::DataDir;
@@ -85,7 +86,7 @@ fn read(path: &Path, name: &'static str) -> Result<Keyring, Failed> {
 fn warn_if_open(path: &Path, found: &std::fs::Metadata) {
     use std::os::unix::fs::PermissionsExt;
     if found.permissions().mode() & 0o077 != 0 {
-        tracing::warn!(path = %path.display(), "the key file for secrets can be read by others than its owner: chmod 600 it");
+        tracing::warn!(event = log::SECRETS_KEY_OPEN, path = %path.display(), "the key file for secrets can be read by others than its owner: chmod 600 it");
     }
 }
 

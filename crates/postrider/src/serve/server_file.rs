@@ -1,5 +1,6 @@
 //! `server.json` in the data directory: where the server that runs on it listens. It holds no secret.
 
+use postrider_core::log;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +42,7 @@ impl ServerFile {
 impl Drop for ServerFile {
     fn drop(&mut self) {
         if let Err(error) = std::fs::remove_file(&self.0) {
-            tracing::warn!(%error, path = %self.0.display(), "the server's file could not be removed");
+            tracing::warn!(event = log::SERVER_FILE_LEFT, %error, path = %self.0.display(), "the server's file could not be removed");
         }
     }
 }

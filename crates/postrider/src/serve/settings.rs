@@ -2,18 +2,21 @@
 
 use http::HeaderName;
 use ipnet::IpNet;
+use postrider_core::log;
 use postrider_core::masking::MaskedHeaders;
 use postrider_core::readiness::Bounds;
 use postrider_core::schedule::Ladder;
 use postrider_core::{SettingError, Wait};
 use postrider_engine::EngineOptions;
 
+use super::logs::LogFormat;
 use super::secrets_key::{self, SecretsKey};
 use crate::exit::{Exit, Failed};
 
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub log: String,
+    pub log_format: LogFormat,
     pub admin_key: Option<String>,
     pub secrets_key: SecretsKey,
     pub engine: EngineOptions,
@@ -54,6 +57,9 @@ const FORWARD_CAP: Number =
 
 /// How long the audit log keeps its entries (P07).
 const AUDIT_DAYS: Number = Number { name: "POSTRIDER_AUDIT_DAYS", default: 365, min: 1, max: 36_500, unit: "days" };
+
+/// How log lines look.
+const LOG_FORMAT: &str = "POSTRIDER_LOG_FORMAT";
 
 /// Header names whose values nobody is shown, with commas between.
 const MASKED: &str = "POSTRIDER_MASK_HEADERS";
@@ -99,6 +105,10 @@ impl Settings {
             errors.push(error);
             SecretsKey::default()
         });
+        let log_format = log_format(variable(LOG_FORMAT).as_deref()).unwrap_or_else(|error| {
+            errors.push(error);
+            LogFormat::default()
+        });
         if !errors.is_empty() {
             let message = errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
             return Err(Failed::new(Exit::Refused, message));
@@ -107,6 +117,7 @@ impl Settings {
         let set = set.chain(caps.iter().map(|(number, value, _)| (*number, *value)));
         Ok(Settings {
             log: variable("POSTRIDER_LOG").unwrap_or_else(|| log_default.to_owned()),
+            log_format,
             admin_key: variable("POSTRIDER_ADMIN_KEY"),
             secrets_key,
             engine: EngineOptions {
@@ -128,7 +139,7 @@ impl Settings {
     /// A setting that changes nothing is not passed over in silence.
     pub fn say_what_has_no_effect(&self) {
         for name in &self.without_effect {
-            tracing::warn!("{name} is checked and has no effect in this version");
+            tracing::warn!(event = log::SETTING_WITHOUT_EFFECT, "{name} is checked and has no effect in this version");
         }
     }
 }
@@ -139,6 +150,14 @@ impl Number {
         let value = given.trim().parse::<u64>().ok().filter(|value| (self.min..=self.max).contains(value));
         let allowed = || format!("a whole number of {} from {} to {}", self.unit, self.min, self.max);
         value.ok_or_else(|| SettingError::new(self.name, given, allowed()))
+    }
+}
+
+fn log_format(given: Option<&str>) -> Result<LogFormat, SettingError> {
+    match given {
+        None | Some("text") => Ok(LogFormat::Text),
+        Some("json") => Ok(LogFormat::Json),
+        Some(other) => Err(SettingError::new(LOG_FORMAT, other, "text or json")),
     }
 }
 

@@ -40,7 +40,7 @@ impl Signals {
 
     pub async fn next(&mut self) {
         if let Err(error) = tokio::signal::ctrl_c().await {
-            tracing::error!(%error, "Ctrl-C cannot be listened for");
+            tracing::error!(event = postrider_core::log::SIGNALS_UNHEARD, %error, "Ctrl-C cannot be listened for");
             std::future::pending::<()>().await;
         }
     }

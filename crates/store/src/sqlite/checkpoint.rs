@@ -3,6 +3,7 @@
 //! A checkpoint beside a busy writer never reaches the end of a WAL that grows meanwhile, and only a WAL copied to its end is begun anew. So
 //! this thread copies the bulk, and once the WAL is large the writer copies the short rest between two transactions.
 
+use postrider_core::log;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -64,7 +65,7 @@ impl Signal {
         if (self.writer_finishes.swap(false, Ordering::Relaxed) || is_late)
             && let Err(error) = passive(&work.connection)
         {
-            tracing::warn!(%error, "a checkpoint failed; the WAL keeps what it holds");
+            tracing::warn!(event = log::CHECKPOINT_FAILED, %error, "a checkpoint failed; the WAL keeps what it holds");
         }
         let (pages, asked_at) = (self.pages.load(Ordering::Relaxed), self.asked_at_pages.load(Ordering::Relaxed));
         // Fewer than before: the WAL has begun anew.
@@ -104,7 +105,9 @@ fn serve(connection: &Connection, wal: &PathBuf, signal: &Signal, wanted: &Recei
             Ok(()) => match passive(connection) {
                 Ok(pages) if pages >= LARGE_PAGES => signal.writer_finishes.store(true, Ordering::Relaxed),
                 Ok(_) => {}
-                Err(error) => tracing::warn!(%error, "a checkpoint failed; the WAL keeps what it holds"),
+                Err(error) => {
+                    tracing::warn!(event = log::CHECKPOINT_FAILED, %error, "a checkpoint failed; the WAL keeps what it holds")
+                }
             },
             Err(RecvTimeoutError::Timeout) => {
                 let commits = signal.commits.load(Ordering::Relaxed);
@@ -132,6 +135,6 @@ fn cut(connection: &Connection, wal: &PathBuf) {
         result = result.and_then(|()| connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())));
     }
     if let Err(error) = result {
-        tracing::debug!(%error, "the WAL was in use");
+        tracing::debug!(event = log::WAL_IN_USE, %error, "the WAL was in use");
     }
 }

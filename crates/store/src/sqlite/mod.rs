@@ -40,6 +40,7 @@ mod window;
 mod work;
 mod writer;
 
+use postrider_core::log;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -217,7 +218,7 @@ impl SqliteStore {
                 // The lock is not given up while the writer still has the file.
                 for thread in locked(&threads.running).drain(..) {
                     if thread.join().is_err() {
-                        tracing::error!("a thread of the store had panicked");
+                        tracing::error!(event = log::STORE_THREAD_PANICKED, "a thread of the store had panicked");
                     }
                 }
             }

@@ -1,5 +1,6 @@
 //! The write connection with what a transaction keeps in memory: queue rows, counts of statements. It must not know threads.
 
+use postrider_core::log;
 use std::cell::{Cell, RefCell, RefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -130,7 +131,7 @@ impl Work {
         if !self.connection.is_autocommit()
             && let Err(error) = self.connection.execute_batch("ROLLBACK")
         {
-            tracing::error!(%error, "a transaction could not be rolled back");
+            tracing::error!(event = log::STORE_ROLLBACK_FAILED, %error, "a transaction could not be rolled back");
         }
     }
 

@@ -1,5 +1,6 @@
 //! The thread that owns the write connection: it takes whatever has arrived and commits it together. It must not know what a verb does.
 
+use postrider_core::log;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
@@ -56,7 +57,7 @@ fn serve(work: Work, mut jobs: mpsc::Receiver<Job>, signal: &Signal, checkpointe
     signal.stop();
     // Only the last connection to close removes the WAL, and that is to be this one.
     if checkpointer.join().is_err() {
-        tracing::error!("the checkpointer had panicked");
+        tracing::error!(event = log::STORE_THREAD_PANICKED, "the checkpointer had panicked");
     }
     if let Some(reply) = closing {
         close(work, reply);
@@ -66,10 +67,10 @@ fn serve(work: Work, mut jobs: mpsc::Receiver<Job>, signal: &Signal, checkpointe
 /// Leaves a single file behind. Callers that come later find nobody here, which they report as `Closed`.
 fn close(work: Work, reply: oneshot::Sender<()>) {
     if let Err(error) = work.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
-        tracing::warn!(%error, "the last checkpoint failed; the next start reads the WAL");
+        tracing::warn!(event = log::CHECKPOINT_FAILED, %error, "the last checkpoint failed; the next start reads the WAL");
     }
     if let Err((_, error)) = work.into_connection().close() {
-        tracing::warn!(%error, "the store did not close cleanly");
+        tracing::warn!(event = log::STORE_CLOSE_FAILED, %error, "the store did not close cleanly");
     }
     let _ = reply.send(());
 }

@@ -8,7 +8,7 @@ use super::{Acting, AppState, list_response};
 use crate::problem::Problem;
 use crate::read::{Query, Segments};
 
-const FILTER_CHARS_MAX: usize = 200;
+pub(super) const FILTER_CHARS_MAX: usize = 200;
 
 pub async fn of_project(Acting(state): Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;

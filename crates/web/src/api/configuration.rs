@@ -12,6 +12,7 @@ use http::{HeaderValue, StatusCode};
 use postrider_config::document::DOCUMENT_BYTES_MAX;
 use postrider_config::{FINDINGS_SHOWN_MAX, Finding, Plan, Refused, SECTIONS};
 use postrider_core::access::{Scope, ScopeSet};
+use postrider_core::log;
 use postrider_store::ConfigChange;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -24,7 +25,7 @@ use crate::read::{BodyBounds, Fields, Query, collect, essence};
 /// Content types that are taken for YAML; `application/yaml` is the registered one (RFC 9512).
 const YAML: [&str; 5] = ["application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", ""];
 /// Variables that come with a file, at most.
-const VARIABLES_MAX: usize = 10_000;
+pub(super) const VARIABLES_MAX: usize = 10_000;
 
 /// A file, and the values that it may name.
 pub struct Document {
@@ -116,7 +117,7 @@ pub async fn import(Acting(state): Acting, mut query: Query, document: Document)
 async fn apply(state: &AppState, plan: Plan) -> Result<(), Problem> {
     let Plan { changes, differences, .. } = plan;
     state.engine.configure(changes).await?;
-    tracing::info!(objects = differences.len(), "a configuration was imported");
+    tracing::info!(event = log::CONFIG_IMPORTED, objects = differences.len(), "a configuration was imported");
     Ok(())
 }
 

@@ -16,7 +16,7 @@ use crate::problem::{FieldError, Problem};
 use crate::read::{Fields, KINDS, Query, Segments};
 
 /// Members of our answers that say nothing new when they come back in a request.
-const OURS: [&str; 5] = ["id", "state", "warnings", "createdAt", "updatedAt"];
+pub(super) const OURS: [&str; 5] = ["id", "state", "warnings", "createdAt", "updatedAt"];
 
 pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;

@@ -5,6 +5,7 @@ use http::StatusCode;
 use postrider_core::decide::ByHand;
 use postrider_core::delivery::Status;
 use postrider_core::job::JobAct;
+use postrider_engine::{JobOrder, JobTarget};
 use serde_json::json;
 
 use super::deliveries::connections_of;
@@ -14,7 +15,7 @@ use crate::problem::Problem;
 use crate::read::{Query, Segments};
 
 /// Ids of one bulk retry, at most.
-const IDS_MAX: usize = 1000;
+pub(super) const IDS_MAX: usize = 1000;
 
 pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;
@@ -52,15 +53,18 @@ pub async fn retry_several(
 ) -> Result<Response, Problem> {
     query.finish()?;
     let project = state.project(&segments).await?;
+    let dry_run = input.fields.flag("dry_run").unwrap_or(false);
     if let Some(given) = input.fields.take("filter") {
-        let dry_run = input.fields.flag("dry_run").unwrap_or(false);
         input.fields.finish(&["filter", "dry_run"])?;
         let filter = filter::of_json(&state, project, &given).await?;
         return jobs::begin_with_filter(&state, project, JobAct::Retry, filter, dry_run).await;
     }
     let given = jobs::ids(&mut input.fields, IDS_MAX);
     let ids = input.fields.required("deliveryIds", given).unwrap_or_default();
-    input.fields.finish(&["deliveryIds", "filter"])?;
+    input.fields.finish(&["deliveryIds", "filter", "dry_run"])?;
+    if dry_run {
+        return jobs::count(&state, project, &JobOrder { act: JobAct::Retry, target: JobTarget::Ids(ids) }).await;
+    }
     let mut retried = 0u64;
     let mut refused = Vec::new();
     for id in &ids {

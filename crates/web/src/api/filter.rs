@@ -16,18 +16,18 @@ use crate::problem::{Problem, clipped};
 use crate::read::{Query, object_pairs};
 
 /// Longer texts match nothing.
-const TEXT_BYTES_MAX: usize = 1000;
+pub(super) const TEXT_BYTES_MAX: usize = 1000;
 /// Values that one name of a filter may have, such as statuses.
-const VALUES_MAX: usize = 100;
+pub(super) const VALUES_MAX: usize = 100;
 
-const TIMES: [(&str, TimeColumn); 5] = [
+pub(super) const TIMES: [(&str, TimeColumn); 5] = [
     ("last_attempt", TimeColumn::LastAttempt),
     ("next_attempt", TimeColumn::NextAttempt),
     ("delivered", TimeColumn::Delivered),
     ("dead", TimeColumn::Dead),
     ("ended", TimeColumn::Ended),
 ];
-const COUNTS: [(&str, CountColumn); 4] = [
+pub(super) const COUNTS: [(&str, CountColumn); 4] = [
     ("attempts", CountColumn::Attempts),
     ("rounds", CountColumn::Rounds),
     ("body_bytes", CountColumn::BodyBytes),

@@ -18,7 +18,7 @@ use crate::problem::Problem;
 use crate::read::{Fields, Query, Segments};
 
 /// Ids of one job, at most (`job_ids_max`); a filter has no such limit.
-const JOB_IDS_MAX: usize = 10_000;
+pub(super) const JOB_IDS_MAX: usize = 10_000;
 
 /// What a path asks for, before the request says more.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -139,8 +139,7 @@ pub(super) fn ids(fields: &mut Fields, ids_max: usize) -> Option<Vec<DeliveryId>
 /// 202 with the job and its address, or for a dry run 200 with how many it would be about.
 async fn begin(state: &AppState, project: ProjectId, order: JobOrder, dry_run: bool) -> Result<Response, Problem> {
     if dry_run {
-        let (matched, complete) = state.engine.count_for(project, &order).await?;
-        return Ok(ok(&json!({"dry_run": true, "act": order.act.as_str(), "matched": matched, "complete": complete})));
+        return count(state, project, &order).await;
     }
     let job = state.engine.create_job(project, order).await?;
     let mut response = json_response(StatusCode::ACCEPTED, &job_json(state, &job).await?);
@@ -148,6 +147,12 @@ async fn begin(state: &AppState, project: ProjectId, order: JobOrder, dry_run: b
         response.headers_mut().insert(LOCATION, address);
     }
     Ok(response)
+}
+
+/// The answer to a dry run.
+pub(super) async fn count(state: &AppState, project: ProjectId, order: &JobOrder) -> Result<Response, Problem> {
+    let (matched, complete) = state.engine.count_for(project, order).await?;
+    Ok(ok(&json!({"dry_run": true, "act": order.act.as_str(), "matched": matched, "complete": complete})))
 }
 
 /// A filter's job from a path that takes ids in another way, such as `/dlq/retry`.

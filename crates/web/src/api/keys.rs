@@ -17,8 +17,8 @@ use crate::read::{Query, Segments};
 
 const DAY_SECONDS: u64 = 24 * 3600;
 /// How long the former key works after a rotation when the caller does not say.
-const OVERLAP_SECONDS_DEFAULT: u64 = DAY_SECONDS;
-const OVERLAP_SECONDS_MAX: u64 = 30 * DAY_SECONDS;
+pub(super) const OVERLAP_SECONDS_DEFAULT: u64 = DAY_SECONDS;
+pub(super) const OVERLAP_SECONDS_MAX: u64 = 30 * DAY_SECONDS;
 
 /// Whose keys a path is about: those of its project, or where it names none those of the installation.
 pub struct Owner(Option<ProjectId>);

@@ -8,6 +8,8 @@ mod connections;
 mod deliveries;
 mod delivery_acts;
 mod dlq;
+mod docs;
+mod documentation;
 mod filter;
 mod health;
 mod idempotency;
@@ -28,6 +30,7 @@ mod table;
 mod topic_messages;
 mod topics;
 
+pub use documentation::openapi_document;
 pub use health::while_starting;
 pub use send::read_message;
 pub use table::routes;

@@ -10,9 +10,9 @@ use crate::problem::Problem;
 use crate::read::{Fields, Query, Segments};
 
 const FIELDS: [&str; 4] = ["ownerEmail", "entitled", "rateLimitPerSecond", "concurrency"];
-const EMAIL_BYTES_MAX: usize = 254;
-const RATE_MAX: u64 = 100_000;
-const CONCURRENCY_MAX: u64 = 10_000;
+pub(super) const EMAIL_BYTES_MAX: usize = 254;
+pub(super) const RATE_MAX: u64 = 100_000;
+pub(super) const CONCURRENCY_MAX: u64 = 10_000;
 
 pub async fn list(Acting(state): Acting, query: Query) -> Result<Response, Problem> {
     query.finish()?;

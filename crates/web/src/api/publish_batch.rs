@@ -20,7 +20,7 @@ use crate::problem::{FieldError, Problem};
 use crate::read::{Fields, Lines, Query, Segments, essence};
 
 /// `batch_lines_max`: requests in one batch; empty lines do not count.
-const BATCH_LINES_MAX: usize = 10_000;
+pub(super) const BATCH_LINES_MAX: usize = 10_000;
 /// Lines that are handed on in one go, at most.
 const LINES_AT_ONCE: usize = 256;
 

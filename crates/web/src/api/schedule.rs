@@ -10,7 +10,7 @@ use super::{Acting, connection_ref, ok};
 use crate::problem::{Problem, clipped};
 use crate::read::{Query, Segments};
 
-const PRESETS: &str = "webhook, forward, patient";
+pub(super) const PRESETS: &str = "webhook, forward, patient";
 
 pub async fn of_connection(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;

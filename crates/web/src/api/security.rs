@@ -13,7 +13,7 @@ use crate::problem::{Problem, clipped};
 use crate::read::{Fields, Query, Segments};
 
 /// Members of our answers that say nothing new when they come back in a request.
-const OURS: [&str; 4] = ["id", "state", "createdAt", "updatedAt"];
+pub(super) const OURS: [&str; 4] = ["id", "state", "createdAt", "updatedAt"];
 const KINDS: &str = "one of basic_auth, apikey, bearer, oauth2";
 
 pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {

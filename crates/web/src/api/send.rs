@@ -31,8 +31,8 @@ const NOT_THE_CALLERS: [&str; 9] = [
     "upgrade",
     "proxy-connection",
 ];
-const PATH_BYTES_MAX: usize = 8192;
-const PAIRS_MAX: usize = 1000;
+pub(super) const PATH_BYTES_MAX: usize = 8192;
+pub(super) const PAIRS_MAX: usize = 1000;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {

@@ -1,11 +1,10 @@
-//! Every route of the API with the scope that it needs. It must not know what a handler does.
+//! Every route of the API with the scope that it needs and its description. It must not know what a handler does.
 
-use http::Method;
 use postrider_core::access::{Scope, ScopeSet};
 
 use super::{
-    audit, configuration, connections, deliveries, delivery_acts, dlq, health, jobs, keys, metrics, projects,
-    publish_batch, queues, raw, schedule, security, send, topic_messages, topics,
+    audit, configuration, connections, deliveries, delivery_acts, dlq, docs, documentation, health, jobs, keys,
+    metrics, projects, publish_batch, queues, raw, schedule, security, send, topic_messages, topics,
 };
 use crate::routes::{Needs, Routes};
 
@@ -25,127 +24,163 @@ macro_rules! in_project {
 
 pub fn routes() -> Routes {
     let routes = Routes::default()
-        .add(Method::GET, "/health/live", Needs::Nobody, health::live)
-        .add(Method::GET, "/health/ready", Needs::Nobody, health::ready)
-        .add(Method::GET, "/metrics", Needs::Installation(READ), metrics::metrics)
-        .add(Method::GET, "/api/v1/schedule", Needs::AnyKey(ScopeSet::NONE), schedule::of_preset)
-        .add(Method::GET, "/api/v1/projects", Needs::AnyKey(READ), projects::list)
-        .add(Method::POST, "/api/v1/projects", Needs::Installation(ADMIN), projects::create)
-        .add(Method::GET, "/api/v1/keys", Needs::Installation(ADMIN), keys::list)
-        .add(Method::POST, "/api/v1/keys", Needs::Installation(ADMIN), keys::create)
-        .add(Method::GET, "/api/v1/keys/{key}", Needs::Installation(ADMIN), keys::one)
-        .add(Method::DELETE, "/api/v1/keys/{key}", Needs::Installation(ADMIN), keys::revoke)
-        .add(Method::POST, "/api/v1/keys/{key}/rotate", Needs::Installation(ADMIN), keys::rotate)
-        .add(Method::POST, "/api/v1/import", Needs::AnyKey(ADMIN), configuration::import)
-        .add(Method::GET, "/api/v1/export", Needs::AnyKey(ADMIN), configuration::export)
-        .add(Method::GET, "/api/v1/audit", Needs::Installation(ADMIN), audit::of_all);
+        .get("/health/live", Needs::Nobody, health::live, docs::health::live)
+        .get("/health/ready", Needs::Nobody, health::ready, docs::health::ready)
+        .get("/openapi.json", Needs::Nobody, documentation::openapi, docs::documentation::openapi)
+        .get("/metrics", Needs::Installation(READ), metrics::metrics, docs::metrics::metrics)
+        .get("/api/v1/schedule", Needs::AnyKey(ScopeSet::NONE), schedule::of_preset, docs::schedule::of_preset)
+        .get("/api/v1/projects", Needs::AnyKey(READ), projects::list, docs::projects::list)
+        .post("/api/v1/projects", Needs::Installation(ADMIN), projects::create, docs::projects::create)
+        .get("/api/v1/keys", Needs::Installation(ADMIN), keys::list, docs::keys::list_of_installation)
+        .post("/api/v1/keys", Needs::Installation(ADMIN), keys::create, docs::keys::create_of_installation)
+        .get("/api/v1/keys/{key}", Needs::Installation(ADMIN), keys::one, docs::keys::one_of_installation)
+        .delete("/api/v1/keys/{key}", Needs::Installation(ADMIN), keys::revoke, docs::keys::revoke_of_installation)
+        .post("/api/v1/keys/{key}/rotate", Needs::Installation(ADMIN), keys::rotate, docs::keys::rotate_of_installation)
+        .post("/api/v1/import", Needs::AnyKey(ADMIN), configuration::import, docs::configuration::import)
+        .get("/api/v1/export", Needs::AnyKey(ADMIN), configuration::export, docs::configuration::export)
+        .get("/api/v1/audit", Needs::Installation(ADMIN), audit::of_all, docs::audit::of_all);
     of_topics(of_jobs(of_deliveries(of_security(of_connections(of_project(routes))))))
 }
 
 fn of_project(routes: Routes) -> Routes {
     let admin = Needs::InProject(ADMIN);
     routes
-        .add(Method::GET, in_project!(""), Needs::InProject(READ), projects::one)
-        .add(Method::PATCH, in_project!(""), Needs::Installation(ADMIN), projects::merge)
-        .add(Method::GET, in_project!("/keys"), admin, keys::list)
-        .add(Method::POST, in_project!("/keys"), admin, keys::create)
-        .add(Method::GET, in_project!("/keys/{key}"), admin, keys::one)
-        .add(Method::DELETE, in_project!("/keys/{key}"), admin, keys::revoke)
-        .add(Method::POST, in_project!("/keys/{key}/rotate"), admin, keys::rotate)
-        .add(Method::GET, in_project!("/audit"), admin, audit::of_project)
+        .get(in_project!(""), Needs::InProject(READ), projects::one, docs::projects::one)
+        .patch(in_project!(""), Needs::Installation(ADMIN), projects::merge, docs::projects::merge)
+        .get(in_project!("/keys"), admin, keys::list, docs::keys::list)
+        .post(in_project!("/keys"), admin, keys::create, docs::keys::create)
+        .get(in_project!("/keys/{key}"), admin, keys::one, docs::keys::one)
+        .delete(in_project!("/keys/{key}"), admin, keys::revoke, docs::keys::revoke)
+        .post(in_project!("/keys/{key}/rotate"), admin, keys::rotate, docs::keys::rotate)
+        .get(in_project!("/audit"), admin, audit::of_project, docs::audit::of_project)
 }
 
 fn of_connections(routes: Routes) -> Routes {
     let [read, send, operate, admin] = [READ, SEND, OPERATE, ADMIN].map(Needs::InProject);
     routes
-        .add(Method::GET, in_project!("/connections"), read, connections::list)
-        .add(Method::POST, in_project!("/connections"), admin, connections::create)
-        .add(Method::GET, in_project!("/connections/{name}"), read, connections::one)
-        .add(Method::PUT, in_project!("/connections/{name}"), admin, connections::replace)
-        .add(Method::PATCH, in_project!("/connections/{name}"), admin, connections::merge)
-        .add(Method::DELETE, in_project!("/connections/{name}"), admin, connections::delete)
-        .add(Method::POST, in_project!("/connections/{name}/pause"), operate, connections::pause)
-        .add(Method::POST, in_project!("/connections/{name}/resume"), operate, connections::resume)
-        .add(Method::POST, in_project!("/connections/{name}/send"), send, send::send)
-        .add(Method::POST, in_project!("/connections/{name}/publish"), send, send::publish)
-        .add(Method::POST, in_project!("/connections/{name}/publish/batch"), send, publish_batch::publish_batch)
-        .add(Method::GET, in_project!("/connections/{name}/queue"), read, queues::queue)
-        .add(Method::POST, in_project!("/connections/{name}/queue/attempt-now"), operate, queues::attempt_head_now)
-        .add(Method::POST, in_project!("/connections/{name}/queue/set-aside"), operate, jobs::set_queue_aside)
-        .add(Method::GET, in_project!("/connections/{name}/dlq"), read, queues::dead_letters)
-        .add(Method::GET, in_project!("/connections/{name}/schedule"), read, schedule::of_connection)
-        .add_any(in_project!("/connections/{name}/raw"), send, raw::raw)
-        .add_any(in_project!("/connections/{name}/raw/"), send, raw::raw)
-        .add_any(in_project!("/connections/{name}/raw/{*rest}"), send, raw::raw)
+        .get(in_project!("/connections"), read, connections::list, docs::connections::list)
+        .post(in_project!("/connections"), admin, connections::create, docs::connections::create)
+        .get(in_project!("/connections/{name}"), read, connections::one, docs::connections::one)
+        .put(in_project!("/connections/{name}"), admin, connections::replace, docs::connections::replace)
+        .patch(in_project!("/connections/{name}"), admin, connections::merge, docs::connections::merge)
+        .delete(in_project!("/connections/{name}"), admin, connections::delete, docs::connections::delete)
+        .post(in_project!("/connections/{name}/pause"), operate, connections::pause, docs::connections::pause)
+        .post(in_project!("/connections/{name}/resume"), operate, connections::resume, docs::connections::resume)
+        .post(in_project!("/connections/{name}/send"), send, send::send, docs::send::send)
+        .post(in_project!("/connections/{name}/publish"), send, send::publish, docs::send::publish)
+        .post(
+            in_project!("/connections/{name}/publish/batch"),
+            send,
+            publish_batch::publish_batch,
+            docs::publish_batch::publish_batch,
+        )
+        .get(in_project!("/connections/{name}/queue"), read, queues::queue, docs::queues::queue)
+        .post(
+            in_project!("/connections/{name}/queue/attempt-now"),
+            operate,
+            queues::attempt_head_now,
+            docs::queues::attempt_head_now,
+        )
+        .post(
+            in_project!("/connections/{name}/queue/set-aside"),
+            operate,
+            jobs::set_queue_aside,
+            docs::jobs::set_queue_aside,
+        )
+        .get(in_project!("/connections/{name}/dlq"), read, queues::dead_letters, docs::queues::dead_letters)
+        .get(in_project!("/connections/{name}/schedule"), read, schedule::of_connection, docs::schedule::of_connection)
+        .any(in_project!("/connections/{name}/raw"), send, raw::raw, docs::raw::raw)
+        .any(in_project!("/connections/{name}/raw/"), send, raw::raw, docs::raw::raw)
+        .any(in_project!("/connections/{name}/raw/{*rest}"), send, raw::raw, docs::raw::raw)
 }
 
 fn of_security(routes: Routes) -> Routes {
     let [read, admin] = [READ, ADMIN].map(Needs::InProject);
     routes
-        .add(Method::GET, in_project!("/security"), read, security::list)
-        .add(Method::POST, in_project!("/security"), admin, security::create)
-        .add(Method::GET, in_project!("/security/{name}"), read, security::one)
-        .add(Method::PUT, in_project!("/security/{name}"), admin, security::replace)
-        .add(Method::PATCH, in_project!("/security/{name}"), admin, security::change)
-        .add(Method::DELETE, in_project!("/security/{name}"), admin, security::delete)
+        .get(in_project!("/security"), read, security::list, docs::security::list)
+        .post(in_project!("/security"), admin, security::create, docs::security::create)
+        .get(in_project!("/security/{name}"), read, security::one, docs::security::one)
+        .put(in_project!("/security/{name}"), admin, security::replace, docs::security::replace)
+        .patch(in_project!("/security/{name}"), admin, security::change, docs::security::change)
+        .delete(in_project!("/security/{name}"), admin, security::delete, docs::security::delete)
 }
 
 fn of_deliveries(routes: Routes) -> Routes {
     let [read, operate] = [READ, OPERATE].map(Needs::InProject);
     routes
-        .add(Method::GET, in_project!("/deliveries"), read, deliveries::list)
-        .add(Method::GET, in_project!("/deliveries/{id}"), read, deliveries::one)
-        .add(Method::PATCH, in_project!("/deliveries/{id}"), operate, delivery_acts::edit)
-        .add(Method::DELETE, in_project!("/deliveries/{id}"), operate, delivery_acts::discard)
-        .add(Method::GET, in_project!("/deliveries/{id}/attempts"), read, deliveries::attempts)
-        .add(Method::GET, in_project!("/deliveries/{id}/body"), read, deliveries::body)
-        .add(Method::POST, in_project!("/deliveries/{id}/retry"), operate, delivery_acts::retry)
-        .add(Method::POST, in_project!("/deliveries/{id}/resend"), operate, delivery_acts::resend)
-        .add(Method::POST, in_project!("/deliveries/{id}/set-aside"), operate, delivery_acts::set_aside)
-        .add(Method::POST, in_project!("/deliveries/{id}/attempt-now"), operate, delivery_acts::attempt_now)
-        .add(Method::POST, in_project!("/deliveries/{id}/forward"), operate, delivery_acts::forward)
-        .add(Method::GET, in_project!("/dlq"), read, dlq::list)
-        .add(Method::POST, in_project!("/dlq/retry"), operate, dlq::retry_several)
-        .add(Method::GET, in_project!("/dlq/{id}"), read, dlq::one)
-        .add(Method::POST, in_project!("/dlq/{id}/retry"), operate, delivery_acts::retry)
+        .get(in_project!("/deliveries"), read, deliveries::list, docs::deliveries::list)
+        .get(in_project!("/deliveries/{id}"), read, deliveries::one, docs::deliveries::one)
+        .patch(in_project!("/deliveries/{id}"), operate, delivery_acts::edit, docs::delivery_acts::edit)
+        .delete(in_project!("/deliveries/{id}"), operate, delivery_acts::discard, docs::delivery_acts::discard)
+        .get(in_project!("/deliveries/{id}/attempts"), read, deliveries::attempts, docs::deliveries::attempts)
+        .get(in_project!("/deliveries/{id}/body"), read, deliveries::body, docs::deliveries::body)
+        .post(in_project!("/deliveries/{id}/retry"), operate, delivery_acts::retry, docs::delivery_acts::retry)
+        .post(in_project!("/deliveries/{id}/resend"), operate, delivery_acts::resend, docs::delivery_acts::resend)
+        .post(
+            in_project!("/deliveries/{id}/set-aside"),
+            operate,
+            delivery_acts::set_aside,
+            docs::delivery_acts::set_aside,
+        )
+        .post(
+            in_project!("/deliveries/{id}/attempt-now"),
+            operate,
+            delivery_acts::attempt_now,
+            docs::delivery_acts::attempt_now,
+        )
+        .post(in_project!("/deliveries/{id}/forward"), operate, delivery_acts::forward, docs::delivery_acts::forward)
+        .get(in_project!("/dlq"), read, dlq::list, docs::dlq::list)
+        .post(in_project!("/dlq/retry"), operate, dlq::retry_several, docs::dlq::retry_several)
+        .get(in_project!("/dlq/{id}"), read, dlq::one, docs::dlq::one)
+        .post(in_project!("/dlq/{id}/retry"), operate, delivery_acts::retry, docs::dlq::retry)
 }
 
 /// One act over many deliveries.
 fn of_jobs(routes: Routes) -> Routes {
     let [read, operate] = [READ, OPERATE].map(Needs::InProject);
     routes
-        .add(Method::POST, in_project!("/deliveries/retry"), operate, jobs::retry)
-        .add(Method::POST, in_project!("/deliveries/resend"), operate, jobs::resend)
-        .add(Method::POST, in_project!("/deliveries/discard"), operate, jobs::discard)
-        .add(Method::POST, in_project!("/deliveries/set-aside"), operate, jobs::set_aside)
-        .add(Method::POST, in_project!("/deliveries/forward"), operate, jobs::forward)
-        .add(Method::POST, in_project!("/dlq/resend"), operate, jobs::resend_dead)
-        .add(Method::POST, in_project!("/dlq/discard"), operate, jobs::discard_dead)
-        .add(Method::POST, in_project!("/dlq/forward"), operate, jobs::forward_dead)
-        .add(Method::GET, in_project!("/jobs"), read, jobs::list)
-        .add(Method::GET, in_project!("/jobs/{id}"), read, jobs::one)
-        .add(Method::POST, in_project!("/jobs/{id}/pause"), operate, jobs::pause)
-        .add(Method::POST, in_project!("/jobs/{id}/resume"), operate, jobs::resume)
-        .add(Method::POST, in_project!("/jobs/{id}/cancel"), operate, jobs::cancel)
+        .post(in_project!("/deliveries/retry"), operate, jobs::retry, docs::jobs::retry)
+        .post(in_project!("/deliveries/resend"), operate, jobs::resend, docs::jobs::resend)
+        .post(in_project!("/deliveries/discard"), operate, jobs::discard, docs::jobs::discard)
+        .post(in_project!("/deliveries/set-aside"), operate, jobs::set_aside, docs::jobs::set_aside)
+        .post(in_project!("/deliveries/forward"), operate, jobs::forward, docs::jobs::forward)
+        .post(in_project!("/dlq/resend"), operate, jobs::resend_dead, docs::jobs::resend_dead)
+        .post(in_project!("/dlq/discard"), operate, jobs::discard_dead, docs::jobs::discard_dead)
+        .post(in_project!("/dlq/forward"), operate, jobs::forward_dead, docs::jobs::forward_dead)
+        .get(in_project!("/jobs"), read, jobs::list, docs::jobs::list)
+        .get(in_project!("/jobs/{id}"), read, jobs::one, docs::jobs::one)
+        .post(in_project!("/jobs/{id}/pause"), operate, jobs::pause, docs::jobs::pause)
+        .post(in_project!("/jobs/{id}/resume"), operate, jobs::resume, docs::jobs::resume)
+        .post(in_project!("/jobs/{id}/cancel"), operate, jobs::cancel, docs::jobs::cancel)
 }
 
 fn of_topics(routes: Routes) -> Routes {
     let [read, send, consume, admin] = [READ, SEND, CONSUME, ADMIN].map(Needs::InProject);
     routes
-        .add(Method::GET, in_project!("/topics"), read, topics::list)
-        .add(Method::POST, in_project!("/topics"), admin, topics::create)
-        .add(Method::GET, in_project!("/topics/{topic}"), read, topics::one)
-        .add(Method::DELETE, in_project!("/topics/{topic}"), admin, topics::delete)
-        .add(Method::POST, in_project!("/topics/{topic}/publish"), send, topic_messages::publish)
-        .add(Method::GET, in_project!("/topics/{topic}/messages"), read, topic_messages::list)
-        .add(Method::GET, in_project!("/topics/{topic}/subscriptions"), read, topics::subscriptions)
-        .add(Method::POST, in_project!("/topics/{topic}/subscriptions"), admin, topics::subscribe)
-        .add(Method::DELETE, in_project!("/topics/{topic}/subscriptions/{name}"), admin, topics::unsubscribe)
-        .add(Method::POST, in_project!("/topics/{topic}/subscriptions/{name}/pull"), consume, topic_messages::pull)
-        .add(
-            Method::POST,
+        .get(in_project!("/topics"), read, topics::list, docs::topics::list)
+        .post(in_project!("/topics"), admin, topics::create, docs::topics::create)
+        .get(in_project!("/topics/{topic}"), read, topics::one, docs::topics::one)
+        .delete(in_project!("/topics/{topic}"), admin, topics::delete, docs::topics::delete)
+        .post(in_project!("/topics/{topic}/publish"), send, topic_messages::publish, docs::topic_messages::publish)
+        .get(in_project!("/topics/{topic}/messages"), read, topic_messages::list, docs::topic_messages::list)
+        .get(in_project!("/topics/{topic}/subscriptions"), read, topics::subscriptions, docs::topics::subscriptions)
+        .post(in_project!("/topics/{topic}/subscriptions"), admin, topics::subscribe, docs::topics::subscribe)
+        .delete(
+            in_project!("/topics/{topic}/subscriptions/{name}"),
+            admin,
+            topics::unsubscribe,
+            docs::topics::unsubscribe,
+        )
+        .post(
+            in_project!("/topics/{topic}/subscriptions/{name}/pull"),
+            consume,
+            topic_messages::pull,
+            docs::topic_messages::pull,
+        )
+        .post(
             in_project!("/topics/{topic}/subscriptions/{name}/ack"),
             consume,
             topic_messages::acknowledge,
+            docs::topic_messages::acknowledge,
         )
 }

@@ -18,8 +18,8 @@ use crate::problem::Problem;
 use crate::read::{Query, Segments};
 
 /// Messages of one pull, and acknowledgments of one request, at most.
-const MESSAGES_MAX: u64 = 1000;
-const MESSAGES_DEFAULT: u64 = 10;
+pub(super) const MESSAGES_MAX: u64 = 1000;
+pub(super) const MESSAGES_DEFAULT: u64 = 10;
 
 /// `{headers, body | body_base64}` → `{msg_id, topic}`. Stored when it is answered.
 pub async fn publish(

@@ -6,12 +6,13 @@ use axum::extract::FromRequestParts;
 use http::request::Parts;
 use postrider_core::Timestamp;
 use postrider_core::connection::ConnectionKind;
-use postrider_store::{PAGE_ROWS_MAX, PageRequest};
+pub use postrider_store::PAGE_ROWS_MAX;
+use postrider_store::PageRequest;
 
 use crate::problem::{Problem, clipped};
 
 /// Rows of a page when the caller does not say.
-const PAGE_ROWS_DEFAULT: u32 = 50;
+pub const PAGE_ROWS_DEFAULT: u32 = 50;
 /// A cursor may hold a name: 200 characters of up to four bytes, escaped or encoded by its store.
 const CURSOR_BYTES_MAX: usize = 2048;
 

@@ -4,6 +4,7 @@
 
 mod patience;
 
+use postrider_core::log;
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
@@ -126,7 +127,7 @@ impl Server {
             let (stream, peer) = match accepted {
                 Ok((stream, peer)) => (stream, PeerAddress(peer)),
                 Err(error) => {
-                    tracing::warn!(%error, "accepting a connection failed; trying again");
+                    tracing::warn!(event = log::HTTP_ACCEPT_FAILED, %error, "accepting a connection failed; trying again");
                     tokio::time::sleep(ACCEPT_BACK_OFF).await;
                     continue;
                 }
@@ -146,7 +147,11 @@ impl Server {
         let _ = stopping.send(true);
         let ended = tokio::time::timeout(grace, async { while connections.join_next().await.is_some() {} }).await;
         if ended.is_err() {
-            tracing::warn!(left = connections.len(), "requests did not end within the grace time and are cut off");
+            tracing::warn!(
+                event = log::HTTP_CUT_OFF,
+                left = connections.len(),
+                "requests did not end within the grace time and are cut off"
+            );
             connections.shutdown().await;
         }
     }
@@ -196,7 +201,7 @@ async fn connection(
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "a connection ended with an error");
+        tracing::debug!(event = log::HTTP_CONNECTION_ENDED, %error, "a connection ended with an error");
     }
     let at_most = if told_to_stop { limits.linger.min(LINGER_WHEN_STOPPING) } else { limits.linger };
     linger(connection.into_parts().io.into_inner().into_inner(), at_most).await;
@@ -210,7 +215,10 @@ fn answer(service: Router, request: Request<Incoming>, in_service: InService) ->
         let response = match handled {
             Ok(Ok(response)) => response,
             Err(_) => {
-                tracing::error!("a request handler panicked; the request was answered 500");
+                tracing::error!(
+                    event = log::HTTP_HANDLER_PANICKED,
+                    "a request handler panicked; the request was answered 500"
+                );
                 axum::response::IntoResponse::into_response(Problem::new(
                     StatusCode::INTERNAL_SERVER_ERROR,
                     "something failed on our side; the server goes on",

@@ -15,6 +15,7 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST, He
 use http::{HeaderValue, Method, Request, Uri};
 use http_body_util::Full;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use postrider_core::log;
 use postrider_core::security::{ClientAuth, ClientCredentials};
 use postrider_core::{NoAnswer, NoAnswerKind, Reply, Secret};
 use tokio::sync::watch;
@@ -127,7 +128,7 @@ impl TokenSource {
             }
             Err(none) => {
                 state.cache.not_refreshed(Instant::now());
-                tracing::debug!(detail = none.detail, "no token");
+                tracing::debug!(event = log::TOKEN_NOT_FETCHED, detail = none.detail, "no token");
                 Err(none)
             }
         }

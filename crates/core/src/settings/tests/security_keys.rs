@@ -103,3 +103,36 @@ proptest! {
         prop_assert!(!shown.contains(&secret), "{}", shown);
     }
 }
+
+/// What a schema says of a key of OAuth 2 is what the reader takes.
+#[test]
+fn z03_the_shape_of_a_key_of_oauth2_is_what_is_read() {
+    let is_taken = |key: &str, value: Value| {
+        let mut keys = json!({"token_url": "https://a.example/token", "client_id": "c", "client_secret": "s"});
+        keys[key] = value;
+        read(SecurityKind::OAuth2, keys).is_ok()
+    };
+    for doc in security_keys(SecurityKind::OAuth2) {
+        let (taken, refused) = match doc.shape {
+            Shape::Flag => (vec![json!(true)], vec![json!("true"), json!(1)]),
+            Shape::OneOf(words) => (words.iter().map(|word| json!(word)).collect(), vec![json!("other"), json!(1)]),
+            Shape::Words { count_max } => (
+                vec![json!("a b"), json!([]), json!(vec!["a"; count_max])],
+                vec![json!(1), json!([1]), json!(vec!["a"; count_max + 1])],
+            ),
+            Shape::Pairs { count_max } => {
+                let pairs = |count: usize| {
+                    (0..count).map(|at| (format!("p{at}"), json!("v"))).collect::<serde_json::Map<_, _>>()
+                };
+                (vec![pairs(count_max).into()], vec![json!("a"), json!({"a": 1}), pairs(count_max + 1).into()])
+            }
+            _ => (vec![], vec![json!(1), json!(true), json!([])]),
+        };
+        for value in taken {
+            assert!(is_taken(doc.name, value.clone()), "{}: {value}", doc.name);
+        }
+        for value in refused {
+            assert!(!is_taken(doc.name, value.clone()), "{}: {value}", doc.name);
+        }
+    }
+}

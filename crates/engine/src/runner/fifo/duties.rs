@@ -9,6 +9,7 @@ use postrider_core::connection::Connection;
 use postrider_core::decide::{Event, Snapshot, decide};
 use postrider_core::delivery::{Delivery, Position, Progress};
 use postrider_core::id::{CommandId, DeliveryId};
+use postrider_core::log;
 use postrider_core::outcome::Outcome;
 use postrider_store::{Command, CommandAnswer, Guard, NewBody, Placement, Settlement, StoreError};
 
@@ -46,7 +47,7 @@ impl Fifo {
                 Ok(()) => shared.sweeps.dead_letter(self.post.queue_id()),
                 Err(StoreError::LeaseLost) => self.lose(),
                 Err(error) => {
-                    tracing::warn!(%error, queue = %self.post.queue_id(), "a queue just taken cannot be put in order yet");
+                    tracing::warn!(event = log::QUEUE_NOT_IN_ORDER, %error, queue = %self.post.queue_id(), "a queue just taken cannot be put in order yet");
                     tokio::time::sleep(STORE_PAUSE.as_duration()).await;
                 }
             }

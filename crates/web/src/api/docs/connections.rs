@@ -1,0 +1,152 @@
+//! Of `connections`. Their keys are those of `docs/settings.md`.
+
+use postrider_core::connection::ConnectionKind;
+use serde_json::json;
+
+use super::super::connections::OURS;
+use super::{CONFLICT, FULL, names_a_connection};
+use crate::openapi::{self, Member, Operation, Schema, Tag, always, optional, shapes};
+
+fn of_each_kind(schema: fn(ConnectionKind) -> Schema) -> Schema {
+    Schema::either(ConnectionKind::ALL.map(schema))
+}
+
+fn kind_word(kind: ConnectionKind) -> Schema {
+    Schema::words([kind.as_str()])
+}
+
+/// What a request may carry beside `name`, `type` and the keys.
+fn beside() -> Vec<Member> {
+    let version =
+        Schema::whole(0, u32::MAX.into()).describe("The version that is changed: 409 when it is another by now.");
+    let ignored =
+        OURS.map(|name| optional(name, Schema::any().describe("Part of an answer; passed over in a request.")));
+    [optional("version", version)].into_iter().chain(ignored).collect()
+}
+
+fn body(kind: ConnectionKind, first: [Member; 2]) -> Schema {
+    let (passed_over, families) = openapi::passed_over(kind);
+    let members = first.into_iter().chain(openapi::connection(kind)).chain(passed_over).chain(beside());
+    let closed = Schema::closed(members);
+    match families {
+        Some(families) => closed.with("patternProperties", families),
+        None => closed,
+    }
+}
+
+fn new_connection(kind: ConnectionKind) -> Schema {
+    let name = match kind {
+        ConnectionKind::Rest => "NewRestConnection",
+        ConnectionKind::Mllp => "NewMllpConnection",
+    };
+    body(kind, [always("name", shapes::name()), always("type", kind_word(kind))]).named(name)
+}
+
+fn changed_connection(kind: ConnectionKind) -> Schema {
+    let name = match kind {
+        ConnectionKind::Rest => "RestConnectionChange",
+        ConnectionKind::Mllp => "MllpConnectionChange",
+    };
+    let rename = shapes::name().describe("A new name renames, and keeps the queue.");
+    body(kind, [optional("name", rename), optional("type", kind_word(kind))]).named(name)
+}
+
+fn connection(kind: ConnectionKind) -> Schema {
+    let name = match kind {
+        ConnectionKind::Rest => "RestConnection",
+        ConnectionKind::Mllp => "MllpConnection",
+    };
+    let state = Schema::object([
+        always("paused", Schema::flag()),
+        always("is_active", Schema::flag().example(true)),
+        always("draining", Schema::flag().describe("The queue was turned off with a backlog.")),
+        always("waiting", Schema::count()),
+        always("dead", Schema::count()),
+        always("oldestWaitingSince", shapes::time_or_null()),
+    ]);
+    let first = [always("name", shapes::name()), always("type", kind_word(kind))];
+    let ours = [
+        always("id", shapes::connection_id()),
+        always("version", Schema::count()),
+        always("state", state.named("ConnectionState")),
+        always("warnings", Schema::list(Schema::text()).example(json!([]))),
+        always("createdAt", Schema::time()),
+        always("updatedAt", Schema::time()),
+    ];
+    Schema::object(first.into_iter().chain(openapi::connection(kind)).chain(ours)).example(example(true)).named(name)
+}
+
+fn example(answered: bool) -> serde_json::Value {
+    let mut json = json!({
+        "name": "Billing API", "type": "rest", "host": "https://billing.example.org", "url_path": "/invoices/{id}",
+        "use_queue": true, "max_retries": 4
+    });
+    if answered {
+        json["id"] = "con_01k3v9q8h4m2n6p7r0s5t1w2x3".into();
+        json["version"] = 1.into();
+        json["state"] = json!({
+            "paused": false, "is_active": true, "draining": false, "waiting": 0, "dead": 0, "oldestWaitingSince": null
+        });
+        json["warnings"] = json!([]);
+        json["createdAt"] = "2026-03-12T12:05:34.730Z".into();
+        json["updatedAt"] = "2026-03-12T12:05:34.730Z".into();
+    }
+    json
+}
+
+fn answer() -> Schema {
+    of_each_kind(connection)
+}
+
+pub fn list() -> Operation {
+    Operation::new(Tag::Connections, "listConnections", "All connections of a project")
+        .pages()
+        .lists("A page, by name.", answer())
+}
+
+pub fn create() -> Operation {
+    Operation::new(Tag::Connections, "createConnection", "Make a connection")
+        .details("What is accepted and yet worth a word is in `warnings`.")
+        .takes_such_as(of_each_kind(new_connection), example(false))
+        .creates("The connection.", answer())
+        .refuses([CONFLICT, FULL])
+}
+
+pub fn one() -> Operation {
+    names_a_connection(Operation::new(Tag::Connections, "getConnection", "A connection"))
+        .gives("The connection and its state.", answer())
+}
+
+pub fn replace() -> Operation {
+    let operation = Operation::new(Tag::Connections, "replaceConnection", "Set all keys of a connection anew");
+    names_a_connection(operation)
+        .details("Keys that are left out have their defaults.")
+        .takes_such_as(of_each_kind(changed_connection), example(false))
+        .gives("The connection.", answer())
+        .refuses([FULL])
+}
+
+pub fn merge() -> Operation {
+    names_a_connection(Operation::new(Tag::Connections, "changeConnection", "Change some keys of a connection"))
+        .details("A merge patch (RFC 7396): what is given replaces, null removes, the rest stays.")
+        .takes_such_as(of_each_kind(changed_connection), json!({"max_retries": 5}))
+        .gives("The connection.", answer())
+        .refuses([FULL])
+}
+
+pub fn delete() -> Operation {
+    names_a_connection(Operation::new(Tag::Connections, "deleteConnection", "Delete a connection"))
+        .query("force", Schema::flag(), "Also with requests that wait: they are discarded.")
+        .empties("It is gone; what was delivered stays in the log.")
+}
+
+pub fn pause() -> Operation {
+    names_a_connection(Operation::new(Tag::Connections, "pauseConnection", "Hold a connection's queue"))
+        .details("Requests are still taken in.")
+        .gives("The connection.", answer())
+}
+
+pub fn resume() -> Operation {
+    names_a_connection(Operation::new(Tag::Connections, "resumeConnection", "Let a connection's queue go on"))
+        .gives("The connection.", answer())
+}

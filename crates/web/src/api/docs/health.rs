@@ -1,0 +1,32 @@
+//! Of `health`.
+
+use http::StatusCode;
+
+use crate::openapi::{Operation, Schema, Tag, always, sometimes};
+
+fn standing() -> Schema {
+    let status = || Schema::words(["ok", "failing"]);
+    let check = Schema::object([
+        always("name", Schema::text().example("store")),
+        always("status", status()),
+        always("since", Schema::time()),
+        sometimes("detail", Schema::text().example("the store cannot take writes").describe("What fails.")),
+        sometimes("action", Schema::text().example("free some disk room").describe("What to do about it.")),
+    ]);
+    Schema::object([always("status", status()), always("checks", Schema::list(check))]).named("Standing")
+}
+
+fn health(id: &'static str, summary: &'static str) -> Operation {
+    Operation::new(Tag::Server, id, summary)
+        .gives("Yes.", standing())
+        .answers(StatusCode::SERVICE_UNAVAILABLE, "No; `checks` says why.", standing())
+        .takes_anything()
+}
+
+pub fn live() -> Operation {
+    health("isLive", "Whether the process is worth keeping")
+}
+
+pub fn ready() -> Operation {
+    health("isReady", "Whether requests should be sent here")
+}

@@ -1,0 +1,61 @@
+//! Of `projects`.
+
+use serde_json::json;
+
+use super::super::projects::{CONCURRENCY_MAX, EMAIL_BYTES_MAX, RATE_MAX};
+use super::CONFLICT;
+use crate::openapi::{Member, Operation, Schema, Tag, always, optional, shapes};
+
+fn email() -> Schema {
+    Schema::text().length(3, EMAIL_BYTES_MAX).pattern("^[^@\\s]+@[^@\\s]+$").example("ada@example.org")
+}
+
+fn settings() -> Vec<Member> {
+    vec![
+        optional("ownerEmail", email().describe("Who is told about it.")),
+        optional("entitled", Schema::flag().default_value(true).describe("false: nothing is delivered for it.")),
+        optional("rateLimitPerSecond", Schema::whole(1, RATE_MAX).describe("Deliveries a second, at most.")),
+        optional("concurrency", Schema::whole(1, CONCURRENCY_MAX).describe("Attempts at once, at most.")),
+    ]
+}
+
+fn project() -> Schema {
+    Schema::object([
+        always("id", Schema::id("prj_")),
+        always("name", shapes::name().example("default")),
+        always("ownerEmail", email().or_null()),
+        always("entitled", Schema::flag().example(true)),
+        always("rateLimitPerSecond", Schema::whole(1, RATE_MAX).or_null().example(json!(null))),
+        always("concurrency", Schema::whole(1, CONCURRENCY_MAX).or_null().example(json!(null))),
+        always("createdAt", Schema::time()),
+    ])
+    .named("Project")
+}
+
+pub fn list() -> Operation {
+    Operation::new(Tag::Projects, "listProjects", "All projects")
+        .details("To a key of a project, its own.")
+        .lists("All of them, on one page.", project())
+}
+
+pub fn one() -> Operation {
+    Operation::new(Tag::Projects, "getProject", "A project").gives("The project.", project())
+}
+
+pub fn create() -> Operation {
+    let mut members = vec![always("name", shapes::name().describe("Not `prj_…`, which could be an id."))];
+    members.extend(settings());
+    Operation::new(Tag::Projects, "createProject", "Make a project")
+        .details("It is neither renamed nor deleted later: paths and keys go by its name, and its log must be accounted for.")
+        .takes_such_as(Schema::closed(members), json!({"name": "billing", "ownerEmail": "ada@example.org"}))
+        .creates("The project.", project())
+        .refuses([CONFLICT])
+}
+
+pub fn merge() -> Operation {
+    Operation::new(Tag::Projects, "changeProject", "Change a project's settings")
+        .details("A merge patch (RFC 7396): what is given replaces, null takes the default, the rest stays.")
+        .takes_such_as(Schema::closed(settings()), json!({"concurrency": 20}))
+        .gives("The project.", project())
+        .refuses([CONFLICT])
+}

@@ -1,0 +1,156 @@
+//! Schemas that several resources share: pages, names, headers, deliveries, results, problems.
+//!
+//! They describe what `api/shapes.rs` and `problem.rs` write; a test holds every answer of a running server against them.
+
+use postrider_core::Failure;
+use postrider_core::delivery::{Label, Origin, Status};
+use serde_json::json;
+
+use super::schema::{Schema, always, sometimes};
+
+/// `{"data": […], "next_cursor": …}`
+pub fn page(entry: Schema) -> Schema {
+    let cursor = Schema::text().or_null().example(json!(null)).describe("Of the next page; null at the end.");
+    Schema::object([always("data", Schema::list(entry)), always("next_cursor", cursor)])
+}
+
+/// What objects may be called.
+pub fn name() -> Schema {
+    Schema::text().length(1, 200).pattern("^[^/\\u0000-\\u001f\\u007f-\\u009f]+$").example("Billing API")
+}
+
+pub fn topic_name() -> Schema {
+    Schema::text().length(1, 200).pattern("^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$").example("lab.failed")
+}
+
+/// Header fields: a name that comes several times has a list.
+pub fn headers() -> Schema {
+    let value = Schema::either([Schema::text(), Schema::list(Schema::text())]);
+    Schema::map(value).example(json!({"content-type": "application/json"}))
+}
+
+pub fn failure() -> Schema {
+    Schema::words(Failure::ALL.map(Failure::as_str)).example("timeout")
+}
+
+pub fn status() -> Schema {
+    Schema::words(Status::ALL.map(Status::as_str)).example("PENDING")
+}
+
+pub fn origin() -> Schema {
+    Schema::words(Origin::ALL.map(Origin::as_str))
+}
+
+pub fn delivery_id() -> Schema {
+    Schema::id("msg_")
+}
+
+pub fn connection_id() -> Schema {
+    Schema::id("con_")
+}
+
+pub fn cid() -> Schema {
+    Schema::text().example("20260312-120534-7301-0a1b2c3d4").describe("The correlation id.")
+}
+
+/// Null in what has not happened.
+pub fn time_or_null() -> Schema {
+    Schema::time().or_null()
+}
+
+pub fn delivery() -> Schema {
+    let labels = [Label::Waiting, Label::Retrying, Label::Delivered, Label::NotDelivered].map(Label::as_str);
+    let pairs = Schema::list(Schema::list(Schema::text()).length(2, 2)).example(json!([["page", "1"]]));
+    let max_attempts = Schema::count().or_null().describe("Of a ladder; rounds go on as long as their policy says.");
+    Schema::object([
+        always("id", delivery_id()),
+        always("cid", cid()),
+        always("status", status()),
+        always("label", Schema::words(labels)),
+        always("failure", failure().or_null().describe("Why the last attempt failed.")),
+        always("error", Schema::text().or_null().example("status 503").describe("The same in words.")),
+        always("attempts", Schema::count()),
+        always("maxAttempts", max_attempts),
+        always("rounds", Schema::count()),
+        always("lastAttemptAt", time_or_null()),
+        always("nextAttemptAt", time_or_null().describe("While it waits.")),
+        always("deferredBy", Schema::text().or_null().example(json!(null))),
+        always("connection", name().or_null().describe("Null when it is gone.")),
+        always("connectionId", connection_id()),
+        always("origin", origin()),
+        always("method", Schema::text().example("POST")),
+        always("path", Schema::text().example("/invoices")),
+        always("params", pairs),
+        always("headers", headers().describe("Credentials are shown as `***`.")),
+        always("bodyBytes", Schema::count()),
+        always("edited", Schema::flag()),
+        always("createdAt", Schema::time()),
+        always("deliveredAt", time_or_null()),
+        always("deadAt", time_or_null()),
+        always("endedAt", time_or_null()),
+        always("dlqRetries", Schema::count()),
+        always("dlqNote", Schema::text().or_null().example(json!(null))),
+        always("version", Schema::count()),
+    ])
+    .named("Delivery")
+}
+
+pub fn attempt() -> Schema {
+    Schema::object([
+        always("number", Schema::whole(1, u32::MAX.into())),
+        always("startedAt", Schema::time()),
+        always("tookMs", Schema::count().example(42)),
+        always("failure", failure().or_null()),
+        always("status", Schema::whole(100, 999).or_null().example(503).describe("Of the answer, if there was one.")),
+        always("error", Schema::text().or_null().example("status 503")),
+        always("responseHeaders", headers()),
+        sometimes("responseBody", Schema::text().example("overloaded")),
+        sometimes("responseBodyBase64", Schema::text().example("AP8=").describe("Instead, where the body is no text.")),
+        always("responseBytes", Schema::count().describe("As they came, also those that were not kept.")),
+        always("incomplete", Schema::flag().describe("Whether the body was cut.")),
+    ])
+    .named("Attempt")
+}
+
+/// Z30.
+pub fn result() -> Schema {
+    let response = Schema::object([
+        always("status", Schema::whole(100, 999).example(200)),
+        always("headers", headers()),
+        sometimes("body", Schema::text().example("{\"id\": 17}")),
+        sometimes("body_base64", Schema::text().example("AP8=").describe("Instead, where the body is no text.")),
+        sometimes("incomplete", Schema::flag().describe("There, and true, where the body was cut.")),
+        always("data", Schema::any().example(json!({"id": 17})).describe("The body, where it is JSON; else null.")),
+    ]);
+    let flag = |words: &str| Schema::flag().describe(words);
+    Schema::object([
+        always("is_ok", flag("It was delivered.").example(true)),
+        always("is_in_queue", flag("It is stored, and will be delivered.")),
+        always("is_in_dlq", flag("It could not be delivered, and waits for somebody.")),
+        always("msg_id", delivery_id().or_null().describe("The delivery's id.")),
+        always("cid", cid()),
+        always("error", Schema::text().or_null().example(json!(null))),
+        always("response", response.named("RemoteAnswer").or_null()),
+    ])
+    .named("Result")
+}
+
+/// RFC 9457.
+pub fn problem() -> Schema {
+    let error = Schema::object([
+        always("field", Schema::text().example("limit")),
+        always("message", Schema::text().example("`limit` is `0`")),
+        always("allowed", Schema::text().or_null().example("a whole number from 1 to 1000")),
+        sometimes("line", Schema::count().describe("Of a configuration file.")),
+        sometimes("column", Schema::count().describe("Of a configuration file.")),
+    ]);
+    let problem = Schema::object([
+        always("type", Schema::text().example("about:blank")),
+        always("title", Schema::text().example("Bad Request")),
+        always("status", Schema::whole(400, 599)),
+        always("detail", Schema::text().example("`limit` is `0`: allowed is a whole number from 1 to 1000")),
+        sometimes("errors", Schema::list(error)),
+        sometimes("code", Schema::text().example("in_flight").describe("Which conflict it is, for programs.")),
+    ]);
+    problem.describe("What was wrong, which field, and what is allowed (RFC 9457).").named("Problem")
+}

@@ -1,0 +1,76 @@
+//! The groups that operations are shown in, in the order in which they are shown.
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tag {
+    Sending,
+    Deliveries,
+    DeadLetters,
+    Jobs,
+    Connections,
+    Security,
+    Topics,
+    Configuration,
+    Projects,
+    Keys,
+    Audit,
+    Server,
+}
+
+impl Tag {
+    pub const ALL: [Tag; 12] = [
+        Tag::Sending,
+        Tag::Deliveries,
+        Tag::DeadLetters,
+        Tag::Jobs,
+        Tag::Connections,
+        Tag::Security,
+        Tag::Topics,
+        Tag::Configuration,
+        Tag::Projects,
+        Tag::Keys,
+        Tag::Audit,
+        Tag::Server,
+    ];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Tag::Sending => "Sending",
+            Tag::Deliveries => "Deliveries",
+            Tag::DeadLetters => "Dead letters",
+            Tag::Jobs => "Bulk acts and jobs",
+            Tag::Connections => "Connections and their queues",
+            Tag::Security => "Security definitions",
+            Tag::Topics => "Topics and subscriptions",
+            Tag::Configuration => "Configuration as a file",
+            Tag::Projects => "Projects",
+            Tag::Keys => "API keys",
+            Tag::Audit => "Audit log",
+            Tag::Server => "The server itself",
+        }
+    }
+
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Tag::Sending => {
+                "Hand in a request for a remote system: answered at once, stored to be delivered, or passed through as it is."
+            }
+            Tag::Deliveries => {
+                "Every request that was taken in, with its attempts, and what a person can do to one of them."
+            }
+            Tag::DeadLetters => "Failed messages: what could not be delivered and waits for somebody.",
+            Tag::Jobs => {
+                "One act over many deliveries, by ids or by filter. It goes on by itself and survives a restart."
+            }
+            Tag::Connections => "Where requests go, under which delivery policy, and what waits there.",
+            Tag::Security => "The credentials that requests go out with. A secret goes in and never comes out again.",
+            Tag::Topics => "Messages that are published once and pulled by each subscription.",
+            Tag::Configuration => {
+                "Everything that is configured as one YAML file, with a difference before it is applied."
+            }
+            Tag::Projects => "Projects keep connections, keys and deliveries apart.",
+            Tag::Keys => "Who may use this API, and for what. A key is shown once, when it is made.",
+            Tag::Audit => "Who changed what, and who saw which body.",
+            Tag::Server => "Health, figures, and this description.",
+        }
+    }
+}
