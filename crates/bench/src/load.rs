@@ -18,6 +18,8 @@ use crate::peer::Peer;
 
 /// Callers of a closed loop: each sends its next request when the last one was answered.
 pub const CALLERS: usize = 64;
+/// Callers that never leave the store without work: with fewer of them a commit holds what those few have brought.
+pub const FULL_LOAD_CALLERS: usize = 256;
 /// After so many refusals in a row of one caller there is no point in going on.
 const REFUSALS_MAX: u32 = 100;
 

@@ -13,6 +13,10 @@ pub fn value(value: &Value) -> String {
             let entries: Vec<String> = entries.iter().map(in_flow).collect();
             format!("[{}]", entries.join(", "))
         }
+        Value::Object(entries) => {
+            let one = |(key, entry): (&String, &Value)| format!("{}: {}", quoted(key), in_flow(entry));
+            format!("{{{}}}", entries.iter().map(one).collect::<Vec<_>>().join(", "))
+        }
         other => other.to_string(),
     }
 }
@@ -36,7 +40,7 @@ fn scalar(text: &str, in_flow: bool) -> String {
 fn is_plain(text: &str, in_flow: bool) -> bool {
     let begins_with_digit = text.starts_with(|c: char| c.is_ascii_digit());
     let in_block = |c: char| !in_flow && (matches!(c, '{' | '}') || c == ',' && !begins_with_digit);
-    let is_sound = text.chars().all(|c| c.is_ascii_alphanumeric() || " _-./:".contains(c) || in_block(c));
+    let is_sound = text.chars().all(|c| c.is_ascii_alphanumeric() || " _-./:@".contains(c) || in_block(c));
     let begins_well = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/');
     let ends_well = !text.ends_with([' ', ':']);
     let is_date = begins_with_digit && text.contains('-');
@@ -92,6 +96,7 @@ mod tests {
             assert_eq!(value(&json!(text)), written);
         }
         assert_eq!(value(&json!([60, "a,b", "c"])), "[60, \"a,b\", c]");
+        assert_eq!(value(&json!({"a": "b", "c: d": "Env.A"})), "{\"a\": b, \"c: d\": !!str \"Env.A\"}");
     }
 
     proptest! {

@@ -150,7 +150,8 @@ impl Item<'_> {
         let name = variable(&scalar.text).filter(|_| scalar.style != Style::Literal);
         let Some(name) = name else {
             let reading = read_as(scalar, shape);
-            if let Some(surprise) = reading.surprise {
+            let doc = self.section.keys().into_iter().find(|doc| doc.name == key);
+            if let Some(surprise) = reading.surprise.filter(|_| doc.is_none_or(|doc| !doc.is_secret)) {
                 self.surprises.insert(key.to_owned(), (scalar.text.clone(), surprise));
             }
             return Some(reading.value);

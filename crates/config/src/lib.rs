@@ -25,10 +25,10 @@ pub use environment::{NO_ENVIRONMENT, names as environment_names};
 pub use export::export;
 pub use file::{File, FileObject, read};
 pub use finding::{FINDINGS_SHOWN_MAX, Finding, Refused};
-pub use plan::{Action, Difference, KeyChange, Making, Plan, plan};
+pub use plan::{Action, Difference, KeyChange, Making, NewSecrets, Plan, plan};
 pub use reference::reference;
 pub use schema::schema;
-pub use section::{Object, SECTIONS, Section};
+pub use section::{Object, SECTIONS, Section, Variant};
 pub use state::State;
 
 /// The project that a file is about when it does not say.

@@ -3,11 +3,12 @@
 //! What a file does not speak of is left alone; what it speaks of is described in full, so a key that it leaves out has its default. A plan
 //! for the state that the former plan made is empty. This module must not apply anything.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use postrider_core::Timestamp;
-use postrider_core::id::ProjectId;
+use postrider_core::id::{ProjectId, SecurityId};
 use postrider_core::settings::KeyDoc;
+use postrider_core::{Secret, Timestamp};
 use postrider_store::ConfigChange;
 use serde_json::{Map, Value, json};
 
@@ -28,7 +29,12 @@ pub struct Making<'a> {
     pub bits: &'a dyn Fn() -> u128,
     /// With everything that the plan has made so far.
     pub state: &'a State,
+    /// Where a section leaves a secret that is new or another one.
+    pub secrets: &'a RefCell<NewSecrets>,
 }
+
+/// Secrets in the clear, by the definition that they belong to.
+pub type NewSecrets = BTreeMap<SecurityId, Secret>;
 
 pub struct Plan {
     /// In the order of application.
@@ -36,6 +42,8 @@ pub struct Plan {
     pub warnings: Vec<Finding>,
     /// For `configure`; empty when there is nothing to do.
     pub changes: Vec<ConfigChange>,
+    /// Of the definitions among the changes: whoever applies them seals these first.
+    pub secrets: NewSecrets,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +103,9 @@ pub fn plan(
     if !errors.is_empty() {
         return Err(Refused(in_order(errors)));
     }
-    let mut plan = Plan { differences: Vec::new(), warnings: in_order(warnings), changes: Vec::new() };
+    let mut plan =
+        Plan { differences: Vec::new(), warnings: in_order(warnings), changes: Vec::new(), secrets: NewSecrets::new() };
+    let secrets = RefCell::default();
     let mut sections: Vec<_> = file.objects.iter().map(|object| object.section).collect();
     sections.sort_by_key(|section| order(section.name()));
     sections.dedup_by_key(|section| section.name());
@@ -110,22 +120,33 @@ pub fn plan(
                 section.current(&state, project_id).into_iter().map(|found| (found.id.clone(), found)).collect()
             });
             let former = there.get(&object.object.id);
-            let keys = difference::between(section, former, &object.object);
+            let mut wanted = object.object.clone();
+            if let Err(missing) = section.completed(&mut wanted, former) {
+                let path = format!("{}.{}", object.path, missing.field);
+                errors.push(Finding::refused(object.place, path, &missing));
+                continue;
+            }
+            let keys = difference::between(section, former, &wanted);
             let action = match former {
                 None => Action::Created,
                 Some(_) if keys.is_empty() => Action::Unchanged,
                 Some(_) => Action::Changed,
             };
             if action != Action::Unchanged {
-                let change = section.change(&object.object, project_id, &Making { now, bits, state: &state });
+                let making = Making { now, bits, state: &state, secrets: &secrets };
+                let change = section.change(&wanted, project_id, &making);
                 let change = change.map_err(|why| Refused(vec![Finding::new(object.place, &object.path, why)]))?;
                 state.make(&change);
                 plan.changes.push(change);
             }
-            let (id, place) = (object.object.id.clone(), object.place);
-            plan.differences.push(Difference { section: section.name(), project, id, action, place, keys });
+            let place = object.place;
+            plan.differences.push(Difference { section: section.name(), project, id: wanted.id, action, place, keys });
         }
     }
+    if !errors.is_empty() {
+        return Err(Refused(in_order(errors)));
+    }
+    plan.secrets = secrets.into_inner();
     Ok(plan)
 }
 

@@ -22,10 +22,16 @@ pub fn reference(sections: &[&dyn Section]) -> String {
         if !required.is_empty() {
             let _ = write!(text, "\nMust be there: {}.\n", listed(required));
         }
-        let keys = section.keys();
-        if !keys.is_empty() {
-            text.push_str("\n| key | default | allowed | meaning |\n|---|---|---|---|\n");
-            keys.iter().for_each(|doc| row(&mut text, doc));
+        let variants = section.variants();
+        let of_all =
+            section.keys().into_iter().filter(|doc| !variants.iter().any(|variant| variant.keys.contains(doc)));
+        table(&mut text, of_all);
+        for variant in &variants {
+            let _ = write!(text, "\n### {}: {}\n", section.name(), variant.name);
+            if !variant.required.is_empty() {
+                let _ = write!(text, "\nMust be there: {}.\n", listed(variant.required));
+            }
+            table(&mut text, variant.keys.iter());
         }
         let (passed_over, families) = section.passed_over();
         let mut names: Vec<String> = passed_over.iter().map(|key| (*key).to_owned()).collect();
@@ -38,6 +44,15 @@ pub fn reference(sections: &[&dyn Section]) -> String {
     let _ = writeln!(text, "Refused as not supported in this version: {}.\n", listed(TO_COME));
     let _ = writeln!(text, "Accepted with a warning, and without effect: {}.", listed(PASSED_OVER));
     text
+}
+
+fn table<'k>(text: &mut String, keys: impl Iterator<Item = &'k KeyDoc>) {
+    for (number, doc) in keys.enumerate() {
+        if number == 0 {
+            text.push_str("\n| key | default | allowed | meaning |\n|---|---|---|---|\n");
+        }
+        row(text, doc);
+    }
 }
 
 fn row(text: &mut String, doc: &KeyDoc) {

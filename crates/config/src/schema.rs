@@ -5,7 +5,7 @@
 use postrider_core::settings::{KeyDoc, Shape};
 use serde_json::{Map, Value, json};
 
-use crate::section::{PASSED_OVER, Section};
+use crate::section::{PASSED_OVER, Section, Variant};
 
 pub fn schema(sections: &[&dyn Section]) -> Value {
     let mut properties = Map::new();
@@ -73,7 +73,23 @@ fn item(section: &dyn Section) -> Value {
     if let Some(other) = section.name_from() {
         schema["anyOf"] = json!([{"required": ["name"]}, {"required": [other]}]);
     }
+    let variants = section.variants();
+    if !variants.is_empty() {
+        schema["allOf"] = variants.iter().map(|variant| of_variant(section, variant, &variants)).collect();
+    }
     schema
+}
+
+/// An item of this type has no keys that only others have.
+fn of_variant(section: &dyn Section, variant: &Variant, all: &[Variant]) -> Value {
+    let of = |variant: &Variant, key: &str| variant.keys.iter().any(|doc| doc.name == key);
+    let foreign =
+        section.keys().into_iter().filter(|doc| !of(variant, doc.name) && all.iter().any(|v| of(v, doc.name)));
+    let foreign: Map<String, Value> = foreign.map(|doc| (doc.name.to_owned(), false.into())).collect();
+    json!({
+        "if": {"properties": {"type": {"const": variant.name}}, "required": ["type"]},
+        "then": {"properties": foreign, "required": variant.required},
+    })
 }
 
 fn key(doc: &KeyDoc) -> Value {

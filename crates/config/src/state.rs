@@ -4,26 +4,35 @@
 
 use std::collections::BTreeMap;
 
+use postrider_core::Secret;
 use postrider_core::connection::{Connection, ConnectionKind};
-use postrider_core::id::{ProjectId, TopicId};
+use postrider_core::id::{ProjectId, SecurityId, TopicId};
+use postrider_core::security::SecurityDefinition;
 use postrider_store::{
     ConfigChange, PAGE_ROWS_MAX, PageRequest, Project, PullSubscription, StoreError, StoreRead, Topic,
 };
 
+use crate::plan::NewSecrets;
+
 #[derive(Clone, Debug, Default)]
 pub struct State {
     projects: BTreeMap<String, Project>,
+    security: BTreeMap<(ProjectId, String), SecurityDefinition>,
+    secrets: NewSecrets,
     connections: BTreeMap<(ProjectId, ConnectionKind, String), Connection>,
     topics: BTreeMap<(ProjectId, String), Topic>,
     subscriptions: BTreeMap<(TopicId, String), PullSubscription>,
 }
 
 impl State {
-    /// Reads all of it. What changes meanwhile is noticed when the plan is applied.
-    pub async fn load(store: &dyn StoreRead) -> Result<State, StoreError> {
+    /// Reads all of it but the security definitions, which their keeper hands in. What changes meanwhile is noticed when the plan is applied.
+    pub async fn load(store: &dyn StoreRead, definitions: Vec<SecurityDefinition>) -> Result<State, StoreError> {
         let mut state = State::default();
         for connection in store.all_connections().await? {
             state.put_connection(connection);
+        }
+        for definition in definitions {
+            state.put_security(definition);
         }
         for project in store.projects().await? {
             let mut cursor = None;
@@ -45,9 +54,17 @@ impl State {
         Ok(state)
     }
 
+    /// Lets a plan compare secrets with these, which are set; one that is not known counts as another one.
+    pub fn know_secrets(&mut self, secrets: NewSecrets) {
+        self.secrets.extend(secrets);
+    }
+
     /// Without all that is not of this project.
     pub fn keep_only(&mut self, project: ProjectId) {
         self.projects.retain(|_, found| found.id == project);
+        self.security.retain(|(of, _), _| *of == project);
+        let ours: Vec<SecurityId> = self.security.values().map(|known| known.id).collect();
+        self.secrets.retain(|id, _| ours.contains(id));
         self.connections.retain(|(of, _, _), _| *of == project);
         self.topics.retain(|(of, _), _| *of == project);
         self.subscriptions.retain(|_, found| found.project_id == project);
@@ -56,8 +73,11 @@ impl State {
     /// The same with this change made.
     pub fn make(&mut self, change: &ConfigChange) {
         match change {
-            ConfigChange::CreateProject(project) => {
+            ConfigChange::CreateProject(project) | ConfigChange::ReplaceProject { now: project, .. } => {
                 self.projects.insert(project.name.clone(), project.clone());
+            }
+            ConfigChange::CreateSecurity(definition) | ConfigChange::ReplaceSecurity { definition, .. } => {
+                self.put_security((**definition).clone());
             }
             ConfigChange::CreateConnection(connection) | ConfigChange::ReplaceConnection { connection, .. } => {
                 self.put_connection((**connection).clone());
@@ -70,6 +90,10 @@ impl State {
                 self.put_subscription(subscription.clone());
             }
         }
+    }
+
+    fn put_security(&mut self, definition: SecurityDefinition) {
+        self.security.insert((definition.project_id, definition.name.clone()), definition);
     }
 
     fn put_connection(&mut self, connection: Connection) {
@@ -92,6 +116,21 @@ impl State {
     /// By name.
     pub fn projects(&self) -> impl Iterator<Item = &Project> {
         self.projects.values()
+    }
+
+    pub fn security(&self, project: ProjectId, name: &str) -> Option<&SecurityDefinition> {
+        self.security.get(&(project, name.to_owned()))
+    }
+
+    /// By name.
+    pub fn security_of(&self, project: ProjectId) -> impl Iterator<Item = &SecurityDefinition> {
+        let from = (project, String::new());
+        self.security.range(from..).map(|(_, found)| found).take_while(move |found| found.project_id == project)
+    }
+
+    /// In the clear, where the plan may know it.
+    pub(crate) fn secret(&self, id: SecurityId) -> Option<&Secret> {
+        self.secrets.get(&id)
     }
 
     pub fn connection(&self, project: ProjectId, kind: ConnectionKind, name: &str) -> Option<&Connection> {

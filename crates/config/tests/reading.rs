@@ -16,7 +16,7 @@ fn d18_a_typo_is_refused_with_its_line_and_the_nearest_key() {
         "f:6:5: outgoing_rest[0].max_retrys: `max_retrys` is no key of `outgoing_rest`: allowed is a key that exists here; did you mean `max_retries`?\n"
     );
     assert!(refusals("outgoing_rst:\n").contains("f:1:1: outgoing_rst: `outgoing_rst` is no section: allowed is a section that exists; did you mean `outgoing_rest`?"));
-    assert!(refusals("nothing_like_it: []\n").contains("allowed is the sections projects, pubsub_topic"));
+    assert!(refusals("nothing_like_it: []\n").contains("allowed is the sections projects, security, pubsub_topic"));
 }
 
 #[test]
@@ -69,15 +69,9 @@ pubsub_subscription:
 
 #[test]
 fn d18_sections_to_come_are_named_as_such_and_not_taken_for_typos() {
-    for section in [
-        "security",
-        "outgoing_soap",
-        "outconn_soap",
-        "outgoing_fhir",
-        "outgoing_mllp",
-        "channel_rest",
-        "webhook_endpoint",
-    ] {
+    for section in
+        ["outgoing_soap", "outconn_soap", "outgoing_fhir", "outgoing_mllp", "channel_rest", "webhook_endpoint"]
+    {
         let refused = refusals(&format!("{section}:\n  - name: x\n"));
         assert!(refused.contains(&format!("the section `{section}` is not supported in this version")), "{refused}");
         assert!(!refused.contains("did you mean"));

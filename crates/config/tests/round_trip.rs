@@ -14,20 +14,35 @@ fn exported(state: &State) -> String {
     export(state, SECTIONS, None).unwrap()
 }
 
-/// A configuration of 200 objects: 20 topics, 10 subscriptions, 170 connections of all sorts.
+/// A configuration of 200 objects: 2 projects, 8 security definitions, 20 topics, 10 subscriptions, 160 connections of all sorts.
 fn two_hundred() -> String {
-    let mut text = String::from("pubsub_topic:\n");
+    let mut text = String::from(
+        "projects:\n  - {name: p1, ownerEmail: ada@example.org, concurrency: 7}\n  - {name: p2, entitled: false, rateLimitPerSecond: 50}\nsecurity:\n",
+    );
+    for n in 0..8 {
+        text += &format!("  - name: sec.{n}\n    type: {}\n", ["basic_auth", "apikey", "bearer", "oauth2"][n % 4]);
+        text += &match n % 4 {
+            0 => format!("    username: user {n}\n    password: Env.SEC_{n}_PASSWORD\n"),
+            1 => format!("    header: X-Key-{n}\n    key: Env.SEC_{n}_KEY\n"),
+            2 => format!("    token: Zato_Enmasse_Env.SEC_{n}_TOKEN\n"),
+            _ => format!(
+                "    token_url: https://login.example.org/{n}\n    client_id: c{n}\n    client_secret: Env.SEC_{n}_CLIENT_SECRET\n    \
+                 scopes: [read, write]\n    extra_params: {{audience: Env.HOST, tenant: 12, '!!str': !!str Env.A}}\n    validate_tls: false\n"
+            ),
+        };
+    }
+    text += "pubsub_topic:\n";
     (0..20).for_each(|n| text += &format!("  - {{name: topic.{n}, description: 'number {n}'}}\n"));
     text += "pubsub_subscription:\n";
     (0..10).for_each(|n| text += &format!("  - {{name: reader {n}, topic_list: [topic.{n}]}}\n"));
     text += "outgoing_rest:\n";
-    for n in 0..170 {
+    for n in 0..160 {
         text += &format!(
             "  - name: API {n}\n    host: https://api{n}.example.org:8443\n    url_path: /v{}/{{id}}\n",
             n % 7
         );
         text += match n % 5 {
-            0 => "    use_queue: true\n    max_retries: 3\n",
+            0 => "    use_queue: true\n    max_retries: 3\n    security: sec.3\n",
             1 => "    retry_preset: patient\n    timeout_seconds: 9\n",
             2 => "    retry_delays: [60, 300.5]\n    max_attempts: 4\n    jitter: false\n",
             3 => "    dlq_action: forward\n    dlq_forward_to: topic.3\n    use_queue: true\n    ordered: false\n",
@@ -43,13 +58,14 @@ fn d18_two_hundred_objects_import_and_export_to_the_same() {
     assert_eq!(counts(&applied(&two_hundred(), &mut state)), (200, 0, 0));
     assert_eq!(counts(&applied(&two_hundred(), &mut state)), (0, 0, 200));
     let text = exported(&state);
+    assert!(!text.contains("hunter2") && text.contains("    password: Env.SEC_4_PASSWORD\n"), "{text}");
     let mut copy = with_project("default");
     // The project itself is in the export of everything.
     assert_eq!(counts(&applied(&text, &mut copy)), (200, 0, 1));
     assert_eq!(exported(&copy), text);
     assert_eq!(counts(&applied(&text, &mut state)), (0, 0, 201));
     let of_one = export(&state, SECTIONS, Some("default")).unwrap();
-    assert!(!of_one.contains("projects:") && counts(&applied(&of_one, &mut state)) == (0, 0, 200));
+    assert!(!of_one.contains("projects:") && counts(&applied(&of_one, &mut state)) == (0, 0, 198));
     assert_eq!(export(&state, SECTIONS, Some("nobody's")), None);
 }
 

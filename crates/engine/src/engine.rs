@@ -12,7 +12,7 @@ use postrider_core::job::JobControl;
 use postrider_core::message::{HeaderList, Message};
 use postrider_core::outcome::Outcome;
 use postrider_core::topic::TopicName;
-use postrider_store::{ConfigChange, Idempotency, Job, Jobs, PullSubscription, Pulled, Store, StoreRead, Topic};
+use postrider_store::{Idempotency, Job, Jobs, PullSubscription, Pulled, Store, StoreRead, Topic};
 use postrider_wire::Sender;
 use serde_json::{Map, Value};
 
@@ -29,7 +29,7 @@ use crate::shared::Shared;
 use crate::tally::Figures;
 use crate::vault::Vault;
 use crate::vitals::Standing;
-use crate::{configuring, entry, importing, lifecycle, topics};
+use crate::{configuring, entry, lifecycle, topics};
 
 /// A running engine. Clones share it.
 #[derive(Clone)]
@@ -217,10 +217,6 @@ impl Engine {
         configuring::set_paused(&self.shared, &self.actor, project, connection, paused).await
     }
 
-    /// Applies a batch of changes to the configuration, all of them or none: `Conflict` when something has changed since it was read.
-    pub async fn configure(&self, batch: Vec<ConfigChange>) -> Result<(), Refusal> {
-        importing::apply(&self.shared, &self.actor, batch).await
-    }
     /// For new objects: what time it is, and where ids come from.
     pub fn clock_and_dice(&self) -> (&dyn Clock, &dyn Dice) {
         (&*self.shared.clock, &*self.shared.dice)

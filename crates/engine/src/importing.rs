@@ -6,9 +6,11 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use postrider_core::Secret;
 use postrider_core::connection::Connection;
-use postrider_core::id::{AuditId, ConnectionId, ProjectId};
-use postrider_store::{AuditEntry, ConfigChange, PullSubscription, Store, StoreError, StoreRead};
+use postrider_core::id::{AuditId, ConnectionId, ProjectId, SecurityId};
+use postrider_core::security::SecurityDefinition;
+use postrider_store::{AuditEntry, ConfigChange, PullSubscription, Store, StoreError};
 use serde_json::{Value, json};
 
 use crate::actor::Actor;
@@ -16,18 +18,50 @@ use crate::audit::{self, Describe as _};
 use crate::clock::Clock;
 use crate::configuring;
 use crate::dice::Dice;
+use crate::engine::Engine;
 use crate::refusal::Refusal;
+use crate::securing;
 use crate::shared::Shared;
 use crate::topics;
+use crate::vault::Vault;
+
+impl Engine {
+    /// All of the changes or none; `secrets` are those of the definitions among them, by id, and are sealed first.
+    ///
+    /// # Errors
+    /// `Conflict` when something changed meanwhile.
+    pub async fn configure(
+        &self,
+        batch: Vec<ConfigChange>,
+        secrets: &BTreeMap<SecurityId, Secret>,
+    ) -> Result<(), Refusal> {
+        apply(&self.shared, &self.actor, batch, secrets).await
+    }
+
+    /// The definitions of all projects.
+    pub async fn all_security_definitions(&self) -> Result<Vec<SecurityDefinition>, Refusal> {
+        Ok(self.shared.store.all_security().await?)
+    }
+}
 
 /// And then the cache, the runners and the sender learn of it.
-pub(crate) async fn apply(shared: &Shared, actor: &Actor, batch: Vec<ConfigChange>) -> Result<(), Refusal> {
+async fn apply(
+    shared: &Shared,
+    actor: &Actor,
+    mut batch: Vec<ConfigChange>,
+    secrets: &BTreeMap<SecurityId, Secret>,
+) -> Result<(), Refusal> {
+    securing::check_room(shared, &batch)?;
+    securing::seal_batch(&shared.vault, &mut batch, secrets)?;
     let former = former(&*shared.store, &batch).await?;
     let entries = entries(&former, &batch, &|project, action| shared.audit_entry(actor, project, action));
     shared.store.configure_by_hand(batch.clone(), entries).await?;
     let mut has_new_topics = false;
     for change in batch {
         match change {
+            ConfigChange::CreateSecurity(definition) | ConfigChange::ReplaceSecurity { definition, .. } => {
+                securing::use_imported(shared, *definition);
+            }
             ConfigChange::CreateConnection(connection) => shared.connections.put(Arc::from(connection)),
             ConfigChange::ReplaceConnection { connection, .. } => {
                 let id = connection.id;
@@ -37,6 +71,7 @@ pub(crate) async fn apply(shared: &Shared, actor: &Actor, batch: Vec<ConfigChang
             ConfigChange::CreateTopic(_) => has_new_topics = true,
             // Nobody keeps these in memory.
             ConfigChange::CreateProject(_)
+            | ConfigChange::ReplaceProject { .. }
             | ConfigChange::ReplaceTopic { .. }
             | ConfigChange::CreateSubscription(_)
             | ConfigChange::ReplaceSubscription { .. } => {}
@@ -56,8 +91,11 @@ pub async fn configure_store(
     store: &dyn Store,
     clock: &dyn Clock,
     dice: &dyn Dice,
-    batch: Vec<ConfigChange>,
-) -> Result<(), StoreError> {
+    vault: &Vault,
+    mut batch: Vec<ConfigChange>,
+    secrets: &BTreeMap<SecurityId, Secret>,
+) -> Result<(), Refusal> {
+    securing::seal_batch(vault, &mut batch, secrets)?;
     let former = former(store, &batch).await?;
     let (now, actor) = (clock.now(), Actor::system());
     let first = AuditId::new(now, dice.bits());
@@ -66,18 +104,25 @@ pub async fn configure_store(
         last.set(last.get().saturating_add(1));
         audit::blank(AuditId::from_u128(last.get()), now, &actor, project, action)
     });
-    store.configure_by_hand(batch, entries).await
+    Ok(store.configure_by_hand(batch, entries).await?)
 }
 
-type Former = BTreeMap<ConnectionId, Connection>;
+/// What is to be replaced, as it is.
+#[derive(Default)]
+struct Former {
+    connections: BTreeMap<ConnectionId, Connection>,
+    security: BTreeMap<SecurityId, SecurityDefinition>,
+}
 
-/// The connections that are to be replaced, as they are.
-async fn former(store: &dyn StoreRead, batch: &[ConfigChange]) -> Result<Former, StoreError> {
-    let mut former = Former::new();
+async fn former(store: &dyn Store, batch: &[ConfigChange]) -> Result<Former, StoreError> {
+    let mut former = Former::default();
     for change in batch {
         if let ConfigChange::ReplaceConnection { connection, .. } = change {
-            former.extend(store.connection(connection.id).await?.map(|known| (known.id, known)));
+            former.connections.extend(store.connection(connection.id).await?.map(|known| (known.id, known)));
         }
+    }
+    if batch.iter().any(|change| matches!(change, ConfigChange::ReplaceSecurity { .. })) {
+        former.security = store.all_security().await?.into_iter().map(|known| (known.id, known)).collect();
     }
     Ok(former)
 }
@@ -98,13 +143,28 @@ fn entries(
                 let entry = made(Some(project.id), "project.create").about(project.id, &project.name);
                 entry.with_after(json!(project.settings))
             }
+            ConfigChange::ReplaceProject { was, now } => {
+                let entry = made(project, "project.replace").about(was.id, &was.name);
+                entry.with_before(json!(was.settings)).with_after(json!(now.settings))
+            }
+            ConfigChange::CreateSecurity(definition) => {
+                let entry = made(project, "security.create").about(definition.id, &definition.name);
+                entry.with_after(securing::shown(definition, true))
+            }
+            ConfigChange::ReplaceSecurity { definition, .. } => {
+                let entry = made(project, "security.replace").about(definition.id, &definition.name);
+                let old = former.security.get(&definition.id);
+                let is_new = old.is_none_or(|old| old.sealed != definition.sealed);
+                let before = old.map(|old| securing::shown(old, false));
+                AuditEntry { before, ..entry.with_after(securing::shown(definition, is_new)) }
+            }
             ConfigChange::CreateConnection(connection) => {
                 let entry = made(project, "connection.create").about(connection.id, &connection.name);
                 entry.with_after(configuring::shown(connection))
             }
             ConfigChange::ReplaceConnection { connection, .. } => {
                 let entry = made(project, "connection.replace").about(connection.id, &connection.name);
-                let before = former.get(&connection.id).map(configuring::shown);
+                let before = former.connections.get(&connection.id).map(configuring::shown);
                 AuditEntry { before, ..entry.with_after(configuring::shown(connection)) }
             }
             ConfigChange::CreateTopic(topic) => {
@@ -130,7 +190,10 @@ fn entries(
 
 fn project_of(change: &ConfigChange) -> ProjectId {
     match change {
-        ConfigChange::CreateProject(project) => project.id,
+        ConfigChange::CreateProject(project) | ConfigChange::ReplaceProject { was: project, .. } => project.id,
+        ConfigChange::CreateSecurity(definition) | ConfigChange::ReplaceSecurity { definition, .. } => {
+            definition.project_id
+        }
         ConfigChange::CreateConnection(connection) | ConfigChange::ReplaceConnection { connection, .. } => {
             connection.project_id
         }

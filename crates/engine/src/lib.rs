@@ -51,7 +51,7 @@ pub use keys::{KeyHolder, KeyRefused};
 pub use lifecycle::ensure_first_project;
 pub use options::EngineOptions;
 pub use refusal::Refusal;
-pub use securing::NewSecurity;
+pub use securing::{NewSecurity, opened_secrets};
 pub use securities::Security;
 pub use tally::{Figures, RequestFigures};
 pub use vault::{KeyHome, Keyring, MasterKey, Place, Sealed, Vault, VaultError};

@@ -2,6 +2,7 @@
 //!
 //! It must not know how credentials are sent.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use postrider_core::connection::check_name;
@@ -12,7 +13,7 @@ use postrider_core::security::{SecurityDefinition, SecurityKind, SecuritySpec};
 use postrider_core::settings::security::{self, ReadSecurity};
 use postrider_core::settings::{SettingError, security_keys};
 use postrider_core::{MASK, Secret};
-use postrider_store::{AuditEntry, Change, StoreError};
+use postrider_store::{AuditEntry, Change, ConfigChange, StoreError};
 use postrider_wire::Credentials;
 use serde_json::{Map, Value};
 
@@ -21,7 +22,7 @@ use crate::audit::Describe as _;
 use crate::refusal::Refusal;
 use crate::securities::Security;
 use crate::shared::Shared;
-use crate::vault::{Place, SECRET_BYTES_MAX, Sealed, VaultError};
+use crate::vault::{Place, SECRET_BYTES_MAX, Sealed, Vault, VaultError};
 
 /// `security_definitions_max`: of one project. All of them are in memory.
 pub(crate) const DEFINITIONS_MAX: usize = 1000;
@@ -43,7 +44,7 @@ impl std::fmt::Debug for NewSecurity {
 /// Brings all definitions into memory. A secret that cannot be read is no reason not to start: what does not need it is delivered.
 pub(crate) async fn load(shared: &Shared) -> Result<(), StoreError> {
     for mut definition in shared.store.all_security().await? {
-        match open(shared, &definition) {
+        match open(&shared.vault, &definition) {
             Ok(secret) => {
                 definition = sealed_anew(shared, definition, &secret).await;
                 put(shared, definition, Ok(secret));
@@ -80,7 +81,7 @@ pub(crate) async fn create(
         id,
         project_id,
         name: new.name,
-        sealed: seal(shared, project_id, id, new.kind, &secret)?,
+        sealed: seal(&shared.vault, project_id, id, new.kind, &secret)?,
         written: read.written,
         spec: read.spec,
         version: 1,
@@ -112,8 +113,8 @@ pub(crate) async fn replace(
     }
     let read = validated(&new)?;
     let (sealed, secret) = match &read.secret {
-        Some(secret) => (seal(shared, project_id, old.id, new.kind, secret)?, Ok(secret.clone())),
-        None if new.kind == old.kind() => (old.sealed.clone(), open(shared, old)),
+        Some(secret) => (seal(&shared.vault, project_id, old.id, new.kind, secret)?, Ok(secret.clone())),
+        None if new.kind == old.kind() => (old.sealed.clone(), open(&shared.vault, old)),
         None => return Err(missing(new.kind)),
     };
     if let Ok(secret) = &secret {
@@ -148,7 +149,7 @@ fn entry(shared: &Shared, actor: &Actor, action: &str, definition: &SecurityDefi
 }
 
 /// As the audit log keeps it: of the secret only whether it was set anew.
-fn shown(definition: &SecurityDefinition, secret_is_new: bool) -> Value {
+pub(crate) fn shown(definition: &SecurityDefinition, secret_is_new: bool) -> Value {
     let mut shown = masked_settings(&definition.written);
     shown.insert("name".to_owned(), definition.name.clone().into());
     shown.insert("type".to_owned(), definition.kind().as_str().into());
@@ -204,14 +205,14 @@ fn purpose(id: SecurityId, kind: SecurityKind) -> String {
 }
 
 fn seal(
-    shared: &Shared,
+    vault: &Vault,
     project_id: ProjectId,
     id: SecurityId,
     kind: SecurityKind,
     secret: &Secret,
 ) -> Result<String, Refusal> {
     let purpose = purpose(id, kind);
-    let sealed = shared.vault.seal(secret, Place { project_id, purpose: &purpose });
+    let sealed = vault.seal(secret, Place { project_id, purpose: &purpose });
     sealed.map(|sealed| sealed.as_str().to_owned()).map_err(|error| match error {
         VaultError::TooLong { .. } => {
             let allowed = format!("at most {SECRET_BYTES_MAX} bytes (`secret_bytes_max`)");
@@ -221,10 +222,10 @@ fn seal(
     })
 }
 
-fn open(shared: &Shared, definition: &SecurityDefinition) -> Result<Secret, String> {
+pub(crate) fn open(vault: &Vault, definition: &SecurityDefinition) -> Result<Secret, String> {
     let purpose = purpose(definition.id, definition.kind());
     let place = Place { project_id: definition.project_id, purpose: &purpose };
-    let opened = shared.vault.open(&Sealed::from_stored(definition.sealed.as_str()), place);
+    let opened = vault.open(&Sealed::from_stored(definition.sealed.as_str()), place);
     opened.map_err(|error| format!("the secret of `{}` cannot be read: {error}", definition.name))
 }
 
@@ -233,17 +234,68 @@ async fn sealed_anew(shared: &Shared, definition: SecurityDefinition, secret: &S
     if shared.vault.is_current(&Sealed::from_stored(definition.sealed.as_str())) {
         return definition;
     }
-    let Ok(sealed) = seal(shared, definition.project_id, definition.id, definition.kind(), secret) else {
+    let Ok(sealed) = seal(&shared.vault, definition.project_id, definition.id, definition.kind(), secret) else {
         return definition;
     };
     let again = SecurityDefinition { sealed, version: definition.version.saturating_add(1), ..definition.clone() };
-    match shared.store.replace_security(&again, definition.version).await {
+    let entry = entry(shared, &Actor::system(), "security.reseal", &again);
+    let change = Change::ReplaceSecurity { definition: Box::new(again.clone()), version: definition.version };
+    match shared.store.change(change, entry).await {
         Ok(()) => again,
         Err(error) => {
             tracing::warn!(event = log::SECRET_NOT_RESEALED, %error, definition = definition.name, "a secret could not be sealed under the new key");
             definition
         }
     }
+}
+
+/// `security_definitions_max` holds for the definitions of a batch as well.
+pub(crate) fn check_room(shared: &Shared, batch: &[ConfigChange]) -> Result<(), Refusal> {
+    let mut made: BTreeMap<ProjectId, usize> = BTreeMap::new();
+    for change in batch {
+        if let ConfigChange::CreateSecurity(definition) = change {
+            *made.entry(definition.project_id).or_default() += 1;
+        }
+    }
+    let is_full = |(project, made): (&ProjectId, &usize)| shared.securities.of(*project).len() + made > DEFINITIONS_MAX;
+    match made.iter().any(is_full) {
+        true => Err(Refusal::Full { limit: "security_definitions_max" }),
+        false => Ok(()),
+    }
+}
+
+/// Seals the new secrets of a batch, each into its definition. Those that are replaced without one keep what they have.
+pub(crate) fn seal_batch(
+    vault: &Vault,
+    batch: &mut [ConfigChange],
+    secrets: &BTreeMap<SecurityId, Secret>,
+) -> Result<(), Refusal> {
+    for change in batch {
+        let (ConfigChange::CreateSecurity(definition) | ConfigChange::ReplaceSecurity { definition, .. }) = change
+        else {
+            continue;
+        };
+        match secrets.get(&definition.id) {
+            Some(secret) => {
+                check_credentials(&definition.spec, secret)?;
+                definition.sealed = seal(vault, definition.project_id, definition.id, definition.kind(), secret)?;
+            }
+            None if definition.sealed.is_empty() => return Err(missing(definition.kind())),
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// From the next attempt on.
+pub(crate) fn use_imported(shared: &Shared, definition: SecurityDefinition) {
+    let secret = open(&shared.vault, &definition);
+    put(shared, definition, secret);
+}
+
+/// The secrets that can be read, in the clear: for a plan that compares them with those of a file, and for nothing else.
+pub fn opened_secrets(vault: &Vault, definitions: &[SecurityDefinition]) -> BTreeMap<SecurityId, Secret> {
+    definitions.iter().filter_map(|known| Some((known.id, open(vault, known).ok()?))).collect()
 }
 
 fn put(shared: &Shared, definition: SecurityDefinition, secret: Result<Secret, String>) -> Arc<Security> {

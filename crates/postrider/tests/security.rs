@@ -168,6 +168,34 @@ async fn v08_without_its_key_a_secret_is_unreadable_and_nothing_goes_out_until_i
     bench.server.stop().await;
 }
 
+// proves: D46, P07
+#[tokio::test(flavor = "multi_thread")]
+async fn d46_after_a_rotation_of_keys_secrets_are_sealed_anew_once_and_the_audit_log_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let bench = Bench::at(data.clone(), dir).await;
+    let remote = Mirror::start().await;
+    define(&bench, json!({"name": "s", "type": "bearer", "token": SECRET})).await;
+    bench.connection("c", &remote.address, json!({"security": "s"})).await;
+    let key = data.join("secrets.key");
+    let (new, old) = ("01".repeat(32), std::fs::read_to_string(&key).unwrap());
+    std::fs::write(&key, format!("{new}\n{old}")).unwrap();
+    let mut bench = bench.stop_and_restart().await;
+    for _ in 0..2 {
+        let (_, audit) = bench.call("GET", "/audit?action=security.reseal", &Value::Null).await;
+        let entries = audit["data"].as_array().unwrap();
+        assert_eq!(entries.len(), 1, "{audit}");
+        assert_eq!((&entries[0]["actor"]["id"], &entries[0]["objectName"]), (&json!("system"), &json!("s")), "{audit}");
+        bench = bench.stop_and_restart().await;
+    }
+    // The old key is not needed any more.
+    std::fs::write(&key, new).unwrap();
+    let bench = bench.stop_and_restart().await;
+    assert_eq!(sends(&bench, "c").await["is_ok"], true);
+    assert_eq!(remote.last().header("authorization"), Some(&*format!("Bearer {SECRET}")));
+    bench.server.stop().await;
+}
+
 // proves: D32
 #[tokio::test(flavor = "multi_thread")]
 async fn d32_tokens_are_fetched_shared_and_a_failed_fetch_is_a_failed_attempt() {

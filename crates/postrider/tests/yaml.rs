@@ -235,7 +235,9 @@ async fn d18_the_json_schema_takes_good_files_and_refuses_bad_ones() {
             "{rest}    timeout: Env.T\n    use_queue: true\n    retry_delays: [60, Env.D]\n    ping_method: GET\n    request_data: x\n"
         ),
         "pubsub_subscription:\n  - {security: s, topic_list: t}\nscheduler: [{name: x}]\n".to_owned(),
-        "projects:\n".to_owned(),
+        "projects:\n  - {name: a, ownerEmail: ada@example.org, concurrency: 5}\n".to_owned(),
+        "security:\n  - {name: a, type: bearer, token: t}\n  - {name: b, type: basic_auth, username: u, password: Env.P, realm: x}\n".to_owned(),
+        "security:\n  - {name: o, type: oauth2, token_url: 'https://a', client_id: c, client_secret: s, scopes: [a, b], extra_params: {x: 1}}\n".to_owned(),
     ];
     let bad = [
         format!("{rest}    max_retrys: 4\n"),
@@ -247,6 +249,11 @@ async fn d18_the_json_schema_takes_good_files_and_refuses_bad_ones() {
         format!("{rest}    retry_delays: [0.5]\n"),
         "outgoing_rest: [{name: A, url_path: ''}]\n".to_owned(),
         "outgoing_rst: []\n".to_owned(),
+        "projects: [{name: a, concurrency: 0}]\n".to_owned(),
+        "security: [{name: a, token: t}]\n".to_owned(),
+        "security: [{name: a, type: ntlm, token: t}]\n".to_owned(),
+        "security: [{name: a, type: bearer, token: t, username: u}]\n".to_owned(),
+        "security: [{name: a, type: basic_auth, password: p}]\n".to_owned(),
         "outgoing_soap: []\n".to_owned(),
         "pubsub_topic: {name: a}\n".to_owned(),
         "pubsub_subscription: [{topic_list: [a]}]\n".to_owned(),

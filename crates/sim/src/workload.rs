@@ -24,9 +24,6 @@ use crate::clock::SimClock;
 use crate::oracle::Oracle;
 use crate::plan::{ConnectionPlan, Plan};
 
-/// All waits of one call together, at most (Z03: the default total), and a `Retry-After` that just fits.
-const WAITS_MS: u64 = 61_000;
-
 pub struct Workload {
     pub left: u32,
     rng: StdRng,
@@ -117,7 +114,8 @@ impl Workload {
         let leaves = self.rng.random_bool(0.1);
         let patience = Duration::from_millis(if leaves { self.rng.random_range(0..2_000) } else { 3_600_000 });
         let timeout_ms = self.plan.connections[index].timeout_ms();
-        let (attempts_max, waits_ms) = if self.has_queue(index) { (1, 0) } else { (5, WAITS_MS) };
+        let (attempts_max, waits_ms) =
+            if self.has_queue(index) { (1, 0) } else { self.plan.connections[index].call_bounds() };
         let (engine, oracle, clock) = (engine.clone(), self.oracle.clone(), self.clock.clone());
         tokio::spawn(async move {
             let began = clock.monotonic();
@@ -332,6 +330,18 @@ impl ConnectionPlan {
     fn timeout_ms(&self) -> u64 {
         let timeout_s = self.settings.get("timeout").or_else(|| self.settings.get("timeout_seconds"));
         timeout_s.and_then(Value::as_u64).unwrap_or(60) * 1000
+    }
+
+    /// The attempts and all waits of one call together, at most, in milliseconds, with the queue off.
+    fn call_bounds(&self) -> (u64, u64) {
+        if !self.has_ladder() {
+            // Z03: the default total, and a `Retry-After` that just fits.
+            return (5, 61_000);
+        }
+        let of = |name: &str| self.settings.get(name).and_then(Value::as_u64);
+        let attempts_max = of("max_attempts").unwrap_or(1);
+        // The longest rung at the top of its jitter, or a `Retry-After` of 30 s.
+        (attempts_max, attempts_max * 30_100)
     }
 
     fn has_ladder(&self) -> bool {

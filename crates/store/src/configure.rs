@@ -4,6 +4,7 @@
 
 use async_trait::async_trait;
 use postrider_core::connection::Connection;
+use postrider_core::security::SecurityDefinition;
 
 use crate::StoreError;
 use crate::records::{Project, PullSubscription, Topic};
@@ -12,6 +13,17 @@ use crate::records::{Project, PullSubscription, Topic};
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConfigChange {
     CreateProject(Project),
+    /// Its settings, if `was` is still what is stored; its name stays.
+    ReplaceProject {
+        was: Project,
+        now: Project,
+    },
+    CreateSecurity(Box<SecurityDefinition>),
+    /// If `version` is still the stored one.
+    ReplaceSecurity {
+        definition: Box<SecurityDefinition>,
+        version: u32,
+    },
     CreateConnection(Box<Connection>),
     /// If `version` is still the stored one.
     ReplaceConnection {

@@ -9,8 +9,10 @@ use postrider_core::Timestamp;
 use postrider_core::delivery::Delivery;
 use postrider_core::id::{DeliveryId, JobId, ProjectId, QueueId};
 use postrider_core::job::{JobAct, JobState, SkipReason};
+use serde_json::{Value, json};
 
 use crate::StoreError;
+use crate::audit::AuditEntry;
 use crate::filter::DeliveryFilter;
 use crate::read::{Page, PageRequest};
 use crate::records::{Command, Settlement};
@@ -140,6 +142,24 @@ impl Job {
         self.done + self.skipped_in_all() + self.outstanding
     }
 
+    /// As the audit log keeps it: what is to be done to which deliveries, and how far it is.
+    pub fn for_audit(&self) -> Value {
+        let (filter, requested) = match &self.scope {
+            JobScope::Ids { requested } => (Value::Null, json!(requested)),
+            JobScope::Filter(filter) => (json!(filter), Value::Null),
+        };
+        json!({
+            "act": self.act, "filter": filter, "requested": requested, "state": self.state, "matched": self.matched,
+            "done": self.done, "skipped": self.skipped_in_all(), "outstanding": self.outstanding,
+        })
+    }
+
+    /// What the step that ended it leaves in the audit log.
+    pub(crate) fn end_entry(&self, step: &JobStep) -> Option<AuditEntry> {
+        let has_ended = self.state.has_ended();
+        has_ended.then(|| AuditEntry { after: Some(self.for_audit()), ..step.at_end.clone() })
+    }
+
     /// Its own arithmetic, the same for every store: what the job is once this step is written.
     pub(crate) fn stepped(mut self, step: &JobStep) -> Self {
         self.version = self.version.saturating_add(1);
@@ -207,6 +227,8 @@ pub struct JobStep {
     pub walked: bool,
     pub matched: Option<u64>,
     pub now: Timestamp,
+    /// Written, with the job as it ended, if it ends with this step.
+    pub at_end: AuditEntry,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,10 +9,13 @@ use std::sync::Arc;
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use http::HeaderValue;
+use http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
 use postrider_core::access::{Scope, ScopeSet};
 use postrider_core::id::ProjectId;
 use postrider_engine::{Actor, Engine, KeyHolder, KeyRefused};
 
+use crate::api::RemoteAnswer;
 use crate::auth::{AdminKey, presented_keys};
 use crate::problem::Problem;
 use crate::routes::{Needs, PROJECT, Rules};
@@ -39,23 +42,34 @@ impl Caller {
     }
 }
 
-#[derive(Clone)]
 pub struct Gate {
     pub engine: Engine,
     pub admin: AdminKey,
-    pub rules: Arc<Rules>,
+    pub rules: Rules,
 }
 
-/// The middleware. Whoever passes is in the request's extensions.
-pub async fn admit(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
-    match gate.judge(&request) {
+/// The middleware. Whoever passes is in the request's extensions; every answer leaves with headers that keep it safe.
+pub async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
+    let response = match gate.judge(&request) {
         Ok(None) => next.run(request).await,
         Ok(Some(caller)) => {
             request.extensions_mut().insert(caller);
             next.run(request).await
         }
         Err(problem) => problem.into_response(),
+    };
+    with_safe_headers(response)
+}
+
+/// No answer of the API is to be kept by a cache or guessed at by a browser.
+fn with_safe_headers(mut response: Response) -> Response {
+    if response.extensions().get::<RemoteAnswer>().is_some() {
+        return response;
     }
+    let headers = response.headers_mut();
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
 }
 
 impl Gate {

@@ -3,6 +3,7 @@
 
 mod parts;
 
+use base64::Engine as _;
 use std::time::Duration;
 
 use http::Method;
@@ -347,7 +348,17 @@ async fn d14_on_the_raw_path_only_our_own_header_opens_and_none_of_our_keys_goes
         let (status, _, body) = asks(&format!("{ours}Authorization: Bearer {leaked}\r\n")).await;
         assert_eq!(status, 422, "{body}");
         assert!(!body.contains(leaked.as_str()), "{body}");
+        // Nor as the user or the password of a Basic credential, however it is written (RFC 7617).
+        for (pair, scheme) in
+            [(format!("{leaked}:"), "Basic"), (format!("x:{leaked}"), "basic "), (format!("{leaked}:y"), "Basic")]
+        {
+            let encoded = base64::engine::general_purpose::STANDARD.encode(pair);
+            let (status, _, body) = asks(&format!("{ours}Authorization: {scheme} {encoded}\r\n")).await;
+            assert_eq!(status, 422, "{body}");
+        }
     }
+    // Theirs goes on.
+    assert_eq!(asks(&format!("{ours}Authorization: Basic eDp5\r\n")).await.0, 200);
     furnished.api.stop().await;
 }
 

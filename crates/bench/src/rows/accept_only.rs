@@ -1,11 +1,14 @@
 //! Accept only: a durable acknowledgment for each message, nothing delivered, since the connections are paused.
+//!
+//! Measured at full load. With few callers a commit holds only what those few have brought, and the cores idle while it is synced;
+//! that figure is given beside it.
 
 use super::{Measured, detail};
 use crate::bench::{Bench, Stage};
 use crate::failure::Failure;
 use crate::figure::{Figure, Unit, at_least};
 use crate::full_load;
-use crate::load::{Loaded, Plan, Until};
+use crate::load::{CALLERS, FULL_LOAD_CALLERS, Loaded, Plan, Until};
 use crate::million::unordered;
 use crate::process;
 use crate::server::{names, publish_paths};
@@ -18,13 +21,23 @@ pub async fn measure(bench: &mut Bench) -> Result<Measured, Failure> {
     bench.progress.step("accept_only");
     let Stage { data: _data, server } = stage(bench).await?;
     let paths = publish_paths(&names("bench", CONNECTIONS));
-    let plan = |at_most| Plan::publish(server.address, paths.clone(), Until { messages: u64::MAX, at_most });
+    let plan = |callers, at_most| Plan {
+        callers,
+        ..Plan::publish(server.address, paths.clone(), Until { messages: u64::MAX, at_most })
+    };
     let book = bench.receiver.open_book(0);
-    full_load::publish(bench, plan(bench.seconds(1, 1)), &book).await?;
+    full_load::publish(bench, plan(CALLERS, bench.seconds(1, 1)), &book).await?;
+    let few = full_load::publish(bench, plan(CALLERS, bench.seconds(4, 2)), &book).await?;
     let before = process::cpu(server.pid)?;
-    let loaded = full_load::publish(bench, plan(bench.seconds(8, 3)), &book).await?;
+    let loaded = full_load::publish(bench, plan(FULL_LOAD_CALLERS, bench.seconds(8, 3)), &book).await?;
     let spent = process::cpu(server.pid)?.saturating_sub(before);
-    Ok(values(&loaded, 1, spent, parts.inserts_per_second))
+    let mut measured = values(&loaded, 1, spent, parts.inserts_per_second);
+    if let Measured::Values { details, .. } = &mut measured {
+        details.push(detail("callers", FULL_LOAD_CALLERS as f64));
+        details.push(detail("accepted a second from 64 callers", few.per_second()));
+        details.push(detail("share from 64 callers, %", few.per_second() / parts.inserts_per_second * 100.0));
+    }
+    Ok(measured)
 }
 
 pub async fn stage(bench: &Bench) -> Result<Stage, Failure> {

@@ -7,14 +7,12 @@ use super::{Measured, detail};
 use crate::bench::Bench;
 use crate::failure::Failure;
 use crate::figure::{Figure, Unit, at_most};
+use crate::load::FULL_LOAD_CALLERS;
 
 pub const FIGURES: &[Figure] = &[
     at_most("SQL statements a message", Unit::PerMessage, 4.0, 3.0),
     at_most("fsyncs (commits) a message", Unit::PerMessage, 0.02, 0.01),
 ];
-
-/// Callers at once.
-const FULL_LOAD_CALLERS: usize = 256;
 
 pub async fn measure(bench: &mut Bench) -> Result<Measured, Failure> {
     bench.progress.step("statements");

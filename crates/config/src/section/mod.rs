@@ -7,6 +7,7 @@ mod outgoing;
 mod projects;
 mod pubsub_subscription;
 mod pubsub_topic;
+mod security;
 
 use std::borrow::Cow;
 
@@ -22,6 +23,7 @@ use crate::state::State;
 /// In the order of application and of export: what others stand on comes first.
 pub const SECTIONS: &[&dyn Section] = &[
     &projects::Projects,
+    &security::Security,
     &pubsub_topic::Topics,
     &pubsub_subscription::Subscriptions,
     &outgoing::REST,
@@ -30,7 +32,6 @@ pub const SECTIONS: &[&dyn Section] = &[
 
 /// Sections of ours that later versions have: refused, since leaving one out would leave deliveries out.
 pub(crate) const TO_COME: &[&str] = &[
-    "security",
     "outgoing_soap",
     "outconn_soap",
     "outgoing_fhir",
@@ -73,7 +74,8 @@ pub struct Object {
     pub name: String,
     /// The keys as somebody wrote them, without `name` and `project`.
     pub written: Map<String, Value>,
-    /// What differs from the default, in one spelling: compared and exported. Values of secret keys are in the clear.
+    /// What differs from the default, in one spelling: compared and exported. Values of secret keys are in the clear, or null where there is one
+    /// that is not known.
     pub keys: Map<String, Value>,
 }
 
@@ -86,6 +88,16 @@ pub struct Need {
     pub id: String,
     /// What happens while it is not there. `None`: the file is refused.
     pub warning: Option<String>,
+}
+
+/// What an item is when its `type` has this name.
+#[derive(Clone, Copy, Debug)]
+pub struct Variant {
+    pub name: &'static str,
+    /// Beside those of the section that no variant has.
+    pub keys: &'static [KeyDoc],
+    /// Those that must be there.
+    pub required: &'static [&'static str],
 }
 
 pub trait Section: Sync {
@@ -106,6 +118,11 @@ pub trait Section: Sync {
     /// Those that must be there, for the JSON Schema.
     fn required(&self) -> &'static [&'static str] {
         &[]
+    }
+
+    /// Where the key `type` decides which keys an item has: every type. `keys` has all of theirs.
+    fn variants(&self) -> Vec<Variant> {
+        Vec::new()
     }
 
     /// Whether its objects belong to a project.
@@ -142,6 +159,14 @@ pub trait Section: Sync {
     /// What it stands on.
     fn needs(&self, _object: &Object) -> Vec<Need> {
         Vec::new()
+    }
+
+    /// Puts in what an item need not say, since it is there; `keys` then has it and `written` has not.
+    ///
+    /// # Errors
+    /// What would have to be said.
+    fn completed(&self, _wanted: &mut Object, _former: Option<&Object>) -> Result<(), SettingError> {
+        Ok(())
     }
 
     /// What there is now, by id.

@@ -87,8 +87,14 @@ impl Section for Outgoing {
     }
 
     fn needs(&self, object: &Object) -> Vec<Need> {
-        let topic = object.keys.get("dlq_forward_to").and_then(Value::as_str);
-        let need = topic.map(|topic| Need {
+        let named = |key: &str| object.keys.get(key).and_then(Value::as_str);
+        let security = named("security").map(|name| Need {
+            key: "security",
+            section: "security",
+            id: name.to_owned(),
+            warning: None,
+        });
+        let topic = named("dlq_forward_to").map(|topic| Need {
             key: "dlq_forward_to",
             section: "pubsub_topic",
             id: topic.to_owned(),
@@ -96,7 +102,7 @@ impl Section for Outgoing {
                 "there is no topic `{topic}`: requests stay in the dead-letter queue until there is"
             )),
         });
-        need.into_iter().collect()
+        security.into_iter().chain(topic).collect()
     }
 
     fn current(&self, state: &State, project: ProjectId) -> Vec<Object> {

@@ -42,16 +42,29 @@ impl Section for Projects {
 
     /// All of them, whichever project is asked about.
     fn current(&self, state: &State, _: ProjectId) -> Vec<Object> {
-        state.projects().map(|project| object(&project.name, Map::new())).collect()
+        state.projects().map(|project| object(&project.name, written(&project.settings))).collect()
     }
 
     fn change(&self, wanted: &Object, _: ProjectId, making: &Making<'_>) -> Result<ConfigChange, String> {
-        let id = ProjectId::new(making.now, (making.bits)());
-        Ok(ConfigChange::CreateProject(Project {
-            id,
-            name: wanted.name.clone(),
-            settings: ProjectSettings::default(),
-            created_at: making.now,
-        }))
+        let spec =
+            ProjectSpec::parse(&wanted.name, &wanted.written).map_err(|_| "the project reads differently now")?;
+        let ProjectSpec { name, owner_email, entitled, rate_limit_per_second, concurrency } = spec;
+        let settings = ProjectSettings { owner_email, entitled, rate_limit_per_second, concurrency };
+        Ok(match making.state.project(&name) {
+            Some(was) => ConfigChange::ReplaceProject { was: was.clone(), now: Project { settings, ..was.clone() } },
+            None => {
+                let id = ProjectId::new(making.now, (making.bits)());
+                ConfigChange::CreateProject(Project { id, name, settings, created_at: making.now })
+            }
+        })
     }
+}
+
+fn written(settings: &ProjectSettings) -> Map<String, Value> {
+    let mut written = Map::new();
+    written.insert("ownerEmail".to_owned(), settings.owner_email.clone().into());
+    written.insert("entitled".to_owned(), settings.entitled.into());
+    written.insert("rateLimitPerSecond".to_owned(), settings.rate_limit_per_second.into());
+    written.insert("concurrency".to_owned(), settings.concurrency.into());
+    written
 }

@@ -26,7 +26,11 @@ pub fn with_project(name: &str) -> State {
 }
 
 pub fn file(text: &str) -> File<'static> {
-    read(text, SECTIONS, &|name| (name == "HOST").then(|| "https://env.example.org".to_owned()))
+    read(text, SECTIONS, &|name| match name {
+        "HOST" => Some("https://env.example.org".to_owned()),
+        // Of a definition whose name begins with `sec`: a secret that is its own.
+        name => name.starts_with("SEC").then(|| format!("hunter2-{name}")),
+    })
 }
 
 pub fn planned(file: &File<'_>, state: &State) -> Result<Plan, Refused> {
@@ -41,6 +45,7 @@ pub fn planned(file: &File<'_>, state: &State) -> Result<Plan, Refused> {
 pub fn applied(text: &str, state: &mut State) -> Plan {
     let plan = planned(&file(text), state).unwrap_or_else(|refused| panic!("{}", shown(&refused)));
     plan.changes.iter().for_each(|change| state.make(change));
+    state.know_secrets(plan.secrets.clone());
     plan
 }
 

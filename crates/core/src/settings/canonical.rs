@@ -33,13 +33,18 @@ pub fn differing<'k>(keys: impl Iterator<Item = &'k KeyDoc>, written: &Map<Strin
     for doc in keys.filter(|doc| !ALIASES.iter().any(|(alias, _)| *alias == doc.name)) {
         let aliases = ALIASES.iter().filter(|(_, name)| *name == doc.name).map(|(alias, _)| *alias);
         let given = [doc.name].into_iter().chain(aliases).find_map(|name| written.get(name).filter(|v| !v.is_null()));
-        let Some(value) = given.map(|value| one_spelling(doc, value)) else { continue };
+        let spelled = given.map(|value| one_spelling(doc, value)).filter(|value| !value.is_null());
+        let Some(value) = spelled else { continue };
         let is_default = doc.default_value().is_some_and(|default| one_spelling(doc, &default) == value);
         if !is_default {
             kept.insert(doc.name.to_owned(), value);
         }
     }
     kept
+}
+
+fn joined<'w>(words: impl Iterator<Item = &'w str>) -> Value {
+    Value::String(words.collect::<Vec<_>>().join(" "))
 }
 
 /// `2.0` and `2` are one number, and one text is a list of one.
@@ -54,6 +59,10 @@ fn one_spelling(doc: &KeyDoc, value: &Value) -> Value {
             Value::Array(entries.iter().map(number).collect())
         }
         (Shape::Texts, Value::String(text)) => Value::Array(vec![text.clone().into()]),
+        (Shape::Words { .. }, Value::String(text)) => joined(text.split_whitespace()),
+        (Shape::Words { .. }, Value::Array(words)) => joined(words.iter().filter_map(Value::as_str)),
+        // An empty map is none.
+        (Shape::Pairs { .. }, Value::Object(texts)) if texts.is_empty() => Value::Null,
         _ => value.clone(),
     }
 }

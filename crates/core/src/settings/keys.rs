@@ -95,7 +95,8 @@ const BASIC_AUTH_KEYS: &[KeyDoc] = &[
         "none",
         "at most 8192 characters, no control characters; it may be empty",
         "The password; a secret.",
-    ),
+    )
+    .secret(),
 ];
 
 const APIKEY_KEYS: &[KeyDoc] = &[
@@ -105,11 +106,12 @@ const APIKEY_KEYS: &[KeyDoc] = &[
         "the name of a header that is not written by Postrider itself",
         "The header that carries the key.",
     ),
-    key("key", "none", "1 to 8192 visible ASCII characters and spaces", "The key; a secret."),
+    key("key", "none", "1 to 8192 visible ASCII characters and spaces", "The key; a secret.").secret(),
 ];
 
 const BEARER_KEYS: &[KeyDoc] =
-    &[key("token", "none", "1 to 8192 visible ASCII characters", "Sent as `Authorization: Bearer …`; a secret.")];
+    &[key("token", "none", "1 to 8192 visible ASCII characters", "Sent as `Authorization: Bearer …`; a secret.")
+        .secret()];
 
 /// Scopes that a token is asked for, at most.
 pub const SCOPES_MAX: usize = 100;
@@ -124,7 +126,7 @@ const OAUTH2_KEYS: &[KeyDoc] = &[
         "Where tokens are fetched.",
     ),
     key("client_id", "none", "1 to 1024 characters, no control characters", "Who asks for the token."),
-    key("client_secret", "none", "1 to 8192 characters, no control characters", "The client's secret."),
+    key("client_secret", "none", "1 to 8192 characters, no control characters", "The client's secret.").secret(),
     key("scopes", "", "a text of scopes with spaces between, or a list of scopes", "What the token is asked for.")
         .of(Shape::Words { count_max: SCOPES_MAX }),
     key(

@@ -24,8 +24,37 @@ const TOPICS_MAX: usize = 1000;
 /// What a topic may be called, for refusals.
 pub const TOPIC_NAMES: &str = "segments of letters, digits, `_` and `-` with dots between, at most 200 characters";
 
-/// The keys of `projects` beside `name`.
-pub const PROJECT_KEYS: &[KeyDoc] = &[];
+/// Of an address, as SMTP carries it (RFC 5321, section 4.5.3.1.3).
+pub const EMAIL_BYTES_MAX: usize = 254;
+/// Of a project, over all its webhook endpoints.
+pub const PROJECT_RATE_MAX: u32 = 100_000;
+pub const PROJECT_CONCURRENCY_MAX: u32 = 10_000;
+
+/// The keys of `projects` beside `name` (D45), by the names that they have everywhere else.
+pub const PROJECT_KEYS: &[KeyDoc] = &[
+    key(
+        "ownerEmail",
+        "",
+        "an e-mail address such as `ada@example.org`, of at most 254 bytes",
+        "Who is written to about it.",
+    ),
+    key("entitled", "true", "true or false", "Whether its webhooks are paid for; false holds them as `not_entitled`.")
+        .of(Shape::Flag),
+    key(
+        "rateLimitPerSecond",
+        "none",
+        "a whole number from 1 to 100000",
+        "Webhook attempts a second over all endpoints; without it there is no limit.",
+    )
+    .of(Shape::Whole { min: 1, max: PROJECT_RATE_MAX }),
+    key(
+        "concurrency",
+        "none",
+        "a whole number from 1 to 10000",
+        "Webhook attempts at a time over all endpoints; without it there is no limit.",
+    )
+    .of(Shape::Whole { min: 1, max: PROJECT_CONCURRENCY_MAX }),
+];
 
 /// The keys of `pubsub_topic` beside `name`.
 pub const TOPIC_KEYS: &[KeyDoc] = &[
@@ -61,6 +90,10 @@ pub const SUBSCRIPTION_KEYS: &[KeyDoc] = &[
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectSpec {
     pub name: String,
+    pub owner_email: Option<String>,
+    pub entitled: bool,
+    pub rate_limit_per_second: Option<u32>,
+    pub concurrency: Option<u32>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,9 +123,31 @@ impl ProjectSpec {
             let allowed = format!("a name that does not begin with `{}`", ProjectId::PREFIX);
             reader.refuse_as(SettingError::new("name", name, allowed));
         }
+        let spec = ProjectSpec {
+            name: name.to_owned(),
+            owner_email: owner_email(&mut reader),
+            entitled: reader.flag("entitled").unwrap_or(true),
+            rate_limit_per_second: reader.whole("rateLimitPerSecond", 1..=PROJECT_RATE_MAX),
+            concurrency: reader.whole("concurrency", 1..=PROJECT_CONCURRENCY_MAX),
+        };
         reader.refuse_unknown_keys(|_| false);
-        reader.finish(Some(ProjectSpec { name: name.to_owned() }))
+        reader.finish(Some(spec))
     }
+}
+
+/// An empty text is none.
+fn owner_email(reader: &mut Reader<'_>) -> Option<String> {
+    const KEY: &str = "ownerEmail";
+    let text = reader.text(KEY).filter(|text| !text.is_empty())?;
+    let parts = text.split_once('@');
+    let is_address = text.len() <= EMAIL_BYTES_MAX
+        && !text.chars().any(|c| c.is_control() || c.is_whitespace())
+        && parts.is_some_and(|(local, domain)| !local.is_empty() && !domain.is_empty() && !domain.contains('@'));
+    if !is_address {
+        let allowed = reader.allowed(KEY);
+        reader.refuse(KEY, text.escape_debug(), allowed);
+    }
+    is_address.then(|| text.to_owned())
 }
 
 impl TopicSpec {
@@ -184,7 +239,13 @@ mod tests {
         let read = SubscriptionSpec::parse("audit", &map(json!({"topic_list": ["a", "b.c"]}))).unwrap();
         assert_eq!((read.topics.len(), read.redeliver_after), (2, Wait::from_secs(30)));
         assert_eq!(SubscriptionSpec::parse("audit", &map(json!({"topic_list": "a"}))).unwrap().topics.len(), 1);
-        assert_eq!(ProjectSpec::parse("billing", &Map::new()).unwrap().name, "billing");
+        let project = ProjectSpec::parse("billing", &Map::new()).unwrap();
+        assert!(project.name == "billing" && project.entitled && project.concurrency.is_none());
+        let keys =
+            json!({"ownerEmail": "ada@example.org", "entitled": false, "rateLimitPerSecond": 9, "concurrency": null});
+        let project = ProjectSpec::parse("billing", &map(keys)).unwrap();
+        assert_eq!((project.owner_email.as_deref(), project.entitled), (Some("ada@example.org"), false));
+        assert_eq!((project.rate_limit_per_second, project.concurrency), (Some(9), None));
     }
 
     #[test]
@@ -197,6 +258,8 @@ mod tests {
         assert_eq!(read(json!({})), ["name", "topic_list"]);
         assert_eq!(read(json!({"topic_list": []})), ["name", "topic_list"]);
         assert_eq!(read(json!({"topic_list": [1]})), ["name", "topic_list"]);
-        assert_eq!(fields(ProjectSpec::parse("", &map(json!({"owner": 1})))), ["name", "owner"]);
+        let project = json!({"owner": 1, "ownerEmail": "a b@c", "entitled": "yes", "rateLimitPerSecond": 0, "concurrency": 10_001});
+        let refused = ["name", "ownerEmail", "entitled", "rateLimitPerSecond", "concurrency", "owner"];
+        assert_eq!(fields(ProjectSpec::parse("", &map(project))), refused);
     }
 }

@@ -14,7 +14,6 @@ use postrider_core::job::{JobAct, JobControl};
 use postrider_core::log;
 use postrider_core::readiness::Worker;
 use postrider_store::{AuditEntry, Change, DeliveryFilter, Job, JobScope, NewJob, StoreError};
-use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::actor::Actor;
@@ -79,7 +78,7 @@ pub(crate) async fn create(
     let new = NewJob { id, project_id, act: order.act, scope, ids, who: actor.name.clone(), created_at: now };
     let job = Job::begun(&new);
     // What it does to each delivery stands in the job and in the log of deliveries; who wanted it stands here, before it begins.
-    let entry = entry(shared, actor, "job.create", &job).with_after(shown(&job));
+    let entry = entry(shared, actor, "job.create", &job).with_after(job.for_audit());
     let change = Change::CreateJob { job: Box::new(new), active_max: shared.options.jobs_active_max };
     shared.store.change(change, entry).await?;
     tracing::info!(event = log::JOB_BEGAN, job = %id, act = job.act.as_str(), who = job.who, "a job begins");
@@ -89,18 +88,6 @@ pub(crate) async fn create(
 
 fn entry(shared: &Shared, actor: &Actor, action: &str, job: &Job) -> AuditEntry {
     shared.audit_entry(actor, Some(job.project_id), action).about(job.id, job.act.as_str())
-}
-
-/// As the audit log keeps it: what is to be done to which deliveries, and how far it is.
-fn shown(job: &Job) -> Value {
-    let (filter, requested) = match &job.scope {
-        JobScope::Ids { requested } => (Value::Null, json!(requested)),
-        JobScope::Filter(filter) => (json!(filter), Value::Null),
-    };
-    json!({
-        "act": job.act, "filter": filter, "requested": requested, "state": job.state, "matched": job.matched,
-        "done": job.done, "skipped": job.skipped_in_all(), "outstanding": job.outstanding,
-    })
 }
 
 fn each_once(ids: Vec<DeliveryId>) -> Vec<DeliveryId> {
@@ -139,7 +126,7 @@ pub(crate) async fn control(
             JobControl::Resume => "job.resume",
             JobControl::Cancel => "job.cancel",
         };
-        let entry = entry(shared, actor, action, &job).with_before(shown(&job));
+        let entry = entry(shared, actor, action, &job).with_before(job.for_audit());
         let change = Change::SetJobState { id, version: job.version, state, now: shared.now() };
         match shared.store.change(change, entry).await {
             Ok(()) => {

@@ -15,6 +15,7 @@ use postrider_store::{
     Command, CommandAct, Job, JobItem, JobScope, JobStep, JobStepped, Settlement, Skipped, StoreError,
 };
 
+use crate::actor::Actor;
 use crate::runner::ToRunner;
 use crate::shared::Shared;
 use crate::{dispatcher, forwarding, operators};
@@ -51,7 +52,7 @@ impl Walker {
         let outstanding = u32::try_from(job.outstanding).unwrap_or(u32::MAX);
         let room = shared.options.job_batch_max.max(1).saturating_sub(outstanding);
         if job.walked && job.outstanding == 0 {
-            let last = empty_step(&job, shared.now());
+            let last = empty_step(shared, &job);
             shared.store.step_job(JobStep { walked: true, ..last }).await?;
             tracing::info!(event = log::JOB_DONE, job = %job.id, done = job.done, skipped = job.skipped_in_all(), "a job is done");
             return Ok(Advanced::Stepped);
@@ -73,12 +74,8 @@ impl Walker {
         let mut unowned: BTreeSet<DeliveryId> = BTreeSet::new();
         loop {
             let items = shared.store.job_items(job, room).await?;
-            let mut step = JobStep {
-                cursor: items.cursor,
-                walked: items.ended,
-                matched: self.matched,
-                ..empty_step(job, shared.now())
-            };
+            let mut step =
+                JobStep { cursor: items.cursor, walked: items.ended, matched: self.matched, ..empty_step(shared, job) };
             let has_topic = has_topic(shared, job).await?;
             let gives_up = room == 1 && tries > TRIES_OF_ONE;
             for item in &items.items {
@@ -143,7 +140,7 @@ async fn left_of(shared: &Shared, job: &Job) -> Result<u64, StoreError> {
     }
 }
 
-fn empty_step(job: &Job, now: Timestamp) -> JobStep {
+fn empty_step(shared: &Shared, job: &Job) -> JobStep {
     JobStep {
         job_id: job.id,
         version: job.version,
@@ -153,7 +150,8 @@ fn empty_step(job: &Job, now: Timestamp) -> JobStep {
         cursor: job.cursor.clone(),
         walked: false,
         matched: None,
-        now,
+        now: shared.now(),
+        at_end: super::entry(shared, &Actor::system(), "job.end", job),
     }
 }
 

@@ -115,6 +115,11 @@ impl Vault {
         ring.first().is_some_and(|key| sealed.key_id() == Some(key.id()))
     }
 
+    /// With the key that had to be made meanwhile, if there was one.
+    pub fn keyring(&self) -> Keyring {
+        self.ring().clone()
+    }
+
     fn ring(&self) -> std::sync::RwLockReadGuard<'_, Keyring> {
         self.keyring.read().unwrap_or_else(PoisonError::into_inner)
     }

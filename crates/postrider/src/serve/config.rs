@@ -7,7 +7,7 @@ use std::path::Path;
 use postrider::FieldProblem;
 use postrider_config::{Action, File, Refused, SECTIONS, State};
 use postrider_core::log;
-use postrider_engine::{Clock, Dice};
+use postrider_engine::{Clock, Dice, Vault};
 use postrider_store::{Store, StoreError};
 
 use crate::exit::{Exit, Failed};
@@ -32,10 +32,19 @@ impl Config {
     }
 
     /// Makes it true, all of it or nothing.
-    pub async fn apply(&self, store: &dyn Store, clock: &dyn Clock, dice: &dyn Dice) -> Result<(), Failed> {
+    pub async fn apply(
+        &self,
+        store: &dyn Store,
+        clock: &dyn Clock,
+        dice: &dyn Dice,
+        vault: &Vault,
+    ) -> Result<(), Failed> {
         let unavailable = |error: StoreError| Failed::new(Exit::StoreUnavailable, error.to_string());
         postrider_engine::ensure_first_project(store, clock, dice).await.map_err(unavailable)?;
-        let state = State::load(store).await.map_err(unavailable)?;
+        let definitions = store.all_security().await.map_err(unavailable)?;
+        let secrets = postrider_engine::opened_secrets(vault, &definitions);
+        let mut state = State::load(store, definitions).await.map_err(unavailable)?;
+        state.know_secrets(secrets);
         let bits = || dice.bits();
         let plan = postrider_config::plan(&self.file, state, postrider_config::DEFAULT_PROJECT, clock.now(), &bits)
             .map_err(|refused| failed(&self.name, &refused))?;
@@ -44,7 +53,9 @@ impl Config {
         }
         let (created, changed) = (plan.count(Action::Created), plan.count(Action::Changed));
         if !plan.changes.is_empty() {
-            postrider_engine::configure_store(store, clock, dice, plan.changes).await.map_err(unavailable)?;
+            postrider_engine::configure_store(store, clock, dice, vault, plan.changes, &plan.secrets)
+                .await
+                .map_err(|refusal| Failed::new(Exit::StoreUnavailable, refusal.to_string()))?;
         }
         tracing::info!(
             event = log::CONFIG_APPLIED,

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use postrider_core::Wait;
 use postrider_core::log;
-use postrider_engine::{Clock, Dice, Engine, EngineOptions, SystemClock, SystemDice};
+use postrider_engine::{Clock, Dice, Engine, EngineOptions, SystemClock, SystemDice, Vault};
 use postrider_store::Store;
 use postrider_web::{AdminKey, ApiOptions, AppState, BindError, Entrance, KeyError, Server, ServerLimits};
 use postrider_wire::{Egress, HttpOptions, Senders};
@@ -105,14 +105,17 @@ impl Running {
     ) -> Result<Running, Failed> {
         let Front { clock, address, entrance, served, stop } = front;
         let dice = SystemDice::shared();
+        let mut keyring = settings.secrets_key.keyring(data)?;
         if let Some(config) = config {
-            config.apply(&*store, &*clock, &*dice).await?;
+            let vault = Vault::new(keyring, Arc::clone(&dice));
+            config.apply(&*store, &*clock, &*dice, &vault).await?;
+            keyring = vault.keyring();
         }
         let made = admin_key(&*store, settings.admin_key.as_deref(), &*dice).await?;
         let admin = AdminKey::load(&*store).await?;
         let egress = Arc::new(Egress::new(&settings.opened));
         let sender = Arc::new(Senders::new(HttpOptions::default(), egress));
-        let options = EngineOptions { keyring: settings.secrets_key.keyring(data)?, ..settings.engine.clone() };
+        let options = EngineOptions { keyring, ..settings.engine.clone() };
         let engine = Engine::start(Arc::clone(&store), sender, Arc::clone(&clock), dice, options)
             .await
             .map_err(|error| Failed::new(Exit::StoreUnavailable, error.to_string()))?;

@@ -3,10 +3,12 @@
 use postrider_core::Wait;
 use postrider_core::connection::Connection;
 use postrider_core::id::{ProjectId, SubscriptionId, TopicId};
+use postrider_core::security::SecurityDefinition;
 use postrider_core::topic::TopicName;
 
 use super::TestStore;
 use super::fixture::*;
+use super::security::definition;
 use crate::*;
 
 /// Everything that the batch could have touched.
@@ -18,7 +20,15 @@ async fn seen(store: &dyn Store, project_id: ProjectId) -> impl PartialEq + std:
         subscriptions.extend(store.subscriptions(topic).await.unwrap());
     }
     let summaries = store.queue_summaries(project_id).await.unwrap();
-    (store.projects().await.unwrap(), store.all_connections().await.unwrap(), topics, subscriptions, summaries)
+    let definitions = store.all_security().await.unwrap();
+    (
+        store.projects().await.unwrap(),
+        definitions,
+        store.all_connections().await.unwrap(),
+        topics,
+        subscriptions,
+        summaries,
+    )
 }
 
 fn topic(project_id: ProjectId, number: u128, name: &str) -> Topic {
@@ -64,9 +74,18 @@ pub async fn d18_a_batch_is_applied_in_its_order_and_survives_a_kill(test: &mut 
     let shorter = Topic { description: String::new(), retention: Wait::from_secs(60), ..changed.clone() };
     let later = PullSubscription { redeliver_after: Wait::from_secs(5), ..audit.clone() };
     let renamed = Connection { name: "Rechnungen".to_owned(), version: 2, ..known.clone() };
-    let fresh = Connection { project_id: project.id, ..world.connection_value("fresh", true) };
+    let mut fresh = Connection { project_id: project.id, ..world.connection_value("fresh", true) };
+    fresh.written.insert("security".to_owned(), serde_json::json!("lab.sec"));
+    fresh.spec.security = Some("lab.sec".to_owned());
+    let definition = SecurityDefinition { project_id: project.id, ..definition(&world, 4, "lab.sec") };
+    let sealed_anew = SecurityDefinition { sealed: "other".to_owned(), version: 2, ..definition.clone() };
+    let settings = ProjectSettings { owner_email: Some("ada@example.org".to_owned()), ..ProjectSettings::default() };
+    let owned = Project { settings, ..project.clone() };
     let batch = vec![
         ConfigChange::CreateProject(project.clone()),
+        ConfigChange::ReplaceProject { was: project.clone(), now: owned.clone() },
+        ConfigChange::CreateSecurity(Box::new(definition)),
+        ConfigChange::ReplaceSecurity { definition: Box::new(sealed_anew.clone()), version: 1 },
         ConfigChange::CreateTopic(orders.clone()),
         ConfigChange::CreateSubscription(audit.clone()),
         ConfigChange::ReplaceSubscription { was: audit, now: later.clone() },
@@ -77,7 +96,8 @@ pub async fn d18_a_batch_is_applied_in_its_order_and_survives_a_kill(test: &mut 
     store.configure(batch).await.unwrap();
     test.reopen().await;
     let store = test.store();
-    assert_eq!(store.project("new").await.unwrap(), Some(project));
+    assert_eq!(store.project("new").await.unwrap(), Some(owned));
+    assert_eq!(store.all_security().await.unwrap(), [sealed_anew]);
     assert_eq!(store.subscriptions(&orders).await.unwrap(), [later]);
     assert_eq!(store.topic(shorter.project_id, &shorter.name).await.unwrap(), Some(shorter));
     assert_eq!(store.connection(known.id).await.unwrap(), Some(renamed.clone()));
@@ -94,6 +114,14 @@ pub async fn d18_one_refused_change_undoes_the_whole_batch(store: &dyn Store) {
     store.create_topic(lab.clone()).await.unwrap();
     let audit = reader(&lab, 3, "audit");
     store.create_subscription(audit.clone()).await.unwrap();
+    let kept = definition(&world, 5, "kept.sec");
+    store.create_security(&kept).await.unwrap();
+    let default = store.projects().await.unwrap().swap_remove(0);
+    let owned = |project: &Project| Project {
+        settings: ProjectSettings { concurrency: Some(7), ..project.settings.clone() },
+        ..project.clone()
+    };
+    let unknown = Project { id: ProjectId::from_u128(98), name: "unknown".to_owned(), ..default.clone() };
     let before = seen(store, world.project_id).await;
 
     let begins_well = |number: u128| {
@@ -108,7 +136,9 @@ pub async fn d18_one_refused_change_undoes_the_whole_batch(store: &dyn Store) {
         let other = Topic { description: "other".to_owned(), ..lab.clone() };
         let renamed = Connection { name: "Rechnungen".to_owned(), version: 2, ..known.clone() };
         vec![
-            ConfigChange::CreateProject(project),
+            ConfigChange::CreateProject(project.clone()),
+            ConfigChange::ReplaceProject { was: project.clone(), now: owned(&project) },
+            ConfigChange::CreateSecurity(Box::new(definition(&world, number, "lab.sec"))),
             ConfigChange::CreateTopic(orders.clone()),
             ConfigChange::CreateSubscription(reader(&orders, number, "audit")),
             ConfigChange::ReplaceTopic { was: lab.clone(), now: other },
@@ -126,6 +156,9 @@ pub async fn d18_one_refused_change_undoes_the_whole_batch(store: &dyn Store) {
             settings: ProjectSettings::default(),
             created_at: at(1),
         }),
+        ConfigChange::ReplaceProject { was: owned(&default), now: default.clone() },
+        ConfigChange::CreateSecurity(Box::new(definition(&world, 41, "lab.sec"))),
+        ConfigChange::ReplaceSecurity { definition: Box::new(kept.clone()), version: 7 },
         ConfigChange::CreateConnection(boxed(&world.connection_value("fresh", true))),
         ConfigChange::ReplaceConnection { connection: boxed(&known), version: 1 },
         ConfigChange::CreateTopic(topic(world.project_id, 55, "lab")),
@@ -140,6 +173,8 @@ pub async fn d18_one_refused_change_undoes_the_whole_batch(store: &dyn Store) {
         assert_eq!(seen(store, world.project_id).await, before, "{bad:?}");
     }
     let gone = [
+        ConfigChange::ReplaceProject { was: unknown.clone(), now: unknown },
+        ConfigChange::ReplaceSecurity { definition: Box::new(definition(&world, 97, "lost.sec")), version: 1 },
         ConfigChange::ReplaceTopic { was: lost.clone(), now: lost.clone() },
         ConfigChange::CreateSubscription(reader(&lost, 57, "audit")),
         ConfigChange::ReplaceSubscription { was: reader(&lost, 58, "x"), now: reader(&lost, 58, "x") },

@@ -3,7 +3,7 @@
 use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
 use postrider_core::delivery::{Progress, Status};
-use postrider_core::id::{CommandId, DeliveryId, JobId};
+use postrider_core::id::{AuditId, CommandId, DeliveryId, JobId};
 use postrider_core::job::{JobAct, JobState, SkipReason};
 
 use super::TestStore;
@@ -76,7 +76,29 @@ fn step(job: &Job, settlements: Vec<Settlement>, millis: i64) -> JobStep {
         walked: false,
         matched: None,
         now: at(millis),
+        at_end: end_entry(job, millis),
     }
+}
+
+fn end_entry(job: &Job, millis: i64) -> AuditEntry {
+    AuditEntry {
+        id: AuditId::new(at(millis), 7),
+        at: at(millis),
+        project_id: Some(job.project_id),
+        actor: AuditActor { id: "system".to_owned(), name: "system".to_owned(), address: None },
+        action: "job.end".to_owned(),
+        object: Some(job.id.to_string()),
+        object_name: None,
+        before: None,
+        after: None,
+        times: 1,
+    }
+}
+
+/// What the audit log says of the ends of jobs.
+async fn ends(store: &dyn Store) -> Vec<AuditEntry> {
+    let filter = AuditFilter { action: Some("job.end".to_owned()), ..AuditFilter::default() };
+    store.audit_entries(&filter, FIRST_PAGE).await.unwrap().items
 }
 
 async fn retry_of(world: &World<'_>, id: DeliveryId, millis: i64) -> Settlement {
@@ -170,8 +192,12 @@ pub async fn z23_a_step_is_written_whole_or_not_at_all(store: &dyn Store) {
     assert_eq!(store.step_job(good).await.unwrap(), JobStepped::Superseded);
     assert_eq!(job(&world, begun.id).await, now);
 
+    assert_eq!(ends(store).await, [], "it has not ended");
     let last = JobStep { walked: true, ..step(&now, Vec::new(), 120) };
-    let done = written(store.step_job(last).await.unwrap());
+    let done = written(store.step_job(last.clone()).await.unwrap());
+    assert_eq!(store.step_job(last).await.unwrap(), JobStepped::Superseded);
+    let end = AuditEntry { after: Some(done.for_audit()), ..end_entry(&begun, 120) };
+    assert_eq!(ends(store).await, [end], "its end is in the audit log once, with what it did");
     assert_eq!((done.state, done.ended_at, done.matched), (JobState::Done, Some(at(120)), Some(3)));
 }
 

@@ -10,7 +10,7 @@ use super::TestStore;
 use super::fixture::*;
 use crate::*;
 
-fn definition(world: &World<'_>, number: u128, name: &str) -> SecurityDefinition {
+pub(super) fn definition(world: &World<'_>, number: u128, name: &str) -> SecurityDefinition {
     let written = json!({"username": "lab"}).as_object().unwrap().clone();
     SecurityDefinition {
         id: SecurityId::from_u128(number),

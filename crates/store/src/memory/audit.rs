@@ -101,7 +101,7 @@ impl Data {
         }
     }
 
-    fn add_audit(&mut self, entry: AuditEntry) {
+    pub(super) fn add_audit(&mut self, entry: AuditEntry) {
         self.audit.insert((entry.at, entry.id), entry);
     }
 

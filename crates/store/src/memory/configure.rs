@@ -7,10 +7,16 @@ use crate::{PullSubscription, StoreError, Topic};
 impl Data {
     /// All or nothing: what a failed batch has changed is put back.
     pub(super) fn configure(&mut self, batch: Vec<ConfigChange>) -> Result<(), StoreError> {
-        let before = (self.projects.clone(), self.connections.clone(), self.topics.clone(), self.subscriptions.clone());
+        let before = (
+            self.projects.clone(),
+            self.security.clone(),
+            self.connections.clone(),
+            self.topics.clone(),
+            self.subscriptions.clone(),
+        );
         let done = batch.into_iter().try_for_each(|change| self.configure_one(change));
         if done.is_err() {
-            (self.projects, self.connections, self.topics, self.subscriptions) = before;
+            (self.projects, self.security, self.connections, self.topics, self.subscriptions) = before;
             // Queues come with connections, and one that the batch made is still empty.
             let connections = &self.connections;
             self.queues.retain(|id, _| connections.contains_key(id));
@@ -21,6 +27,14 @@ impl Data {
     fn configure_one(&mut self, change: ConfigChange) -> Result<(), StoreError> {
         match change {
             ConfigChange::CreateProject(project) => self.create_project(project),
+            ConfigChange::ReplaceProject { was, now } => match self.projects.get(&was.id) {
+                Some(stored) if *stored != was => {
+                    Err(StoreError::Conflict(format!("the project `{}` has changed since", was.name)))
+                }
+                _ => self.replace_project(now),
+            },
+            ConfigChange::CreateSecurity(definition) => self.create_security(&definition),
+            ConfigChange::ReplaceSecurity { definition, version } => self.replace_security(&definition, version),
             ConfigChange::CreateConnection(connection) => self.create_connection(&connection),
             ConfigChange::ReplaceConnection { connection, version } => self.replace_connection(&connection, version),
             ConfigChange::CreateTopic(topic) => self.create_topic(topic),

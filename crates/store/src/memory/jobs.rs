@@ -193,6 +193,9 @@ impl Data {
         if let Some((kept, _)) = self.jobs.get_mut(&step.job_id) {
             *kept = job.clone();
         }
+        if let Some(entry) = job.end_entry(&step) {
+            self.add_audit(entry);
+        }
         Ok(JobStepped::Written(Box::new(job)))
     }
 

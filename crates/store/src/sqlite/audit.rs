@@ -97,7 +97,7 @@ fn make(work: &Work, change: &Change) -> Result<(), StoreError> {
     }
 }
 
-fn insert(work: &Work, entry: &AuditEntry) -> Result<(), StoreError> {
+pub(super) fn insert(work: &Work, entry: &AuditEntry) -> Result<(), StoreError> {
     let text = json(entry)?;
     work.execute(
         "INSERT INTO audit (id, project_id, actor, action, object, at, entry) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",

@@ -1,16 +1,21 @@
 //! A batch of changes to the configuration, in the one transaction of its call. It must not know where they come from.
 
-use super::configuration::{create_connection, create_project, replace_connection};
+use super::configuration::{self, create_connection, create_project, replace_connection};
+use super::lookups::read_project;
 use super::rows::{key, signed};
+use super::security;
 use super::topics::{self, SUBSCRIPTION, TOPIC, create_subscription, read_subscription, read_topic};
 use super::work::Work;
 use crate::configure::ConfigChange;
-use crate::{PullSubscription, StoreError, Topic};
+use crate::{Project, PullSubscription, StoreError, Topic};
 
 /// A refusal in the middle leaves changes behind, and then the whole transaction is rolled back.
 pub(super) fn configure(work: &Work, batch: &[ConfigChange]) -> Result<(), StoreError> {
     batch.iter().try_for_each(|change| match change {
         ConfigChange::CreateProject(project) => create_project(work, project),
+        ConfigChange::ReplaceProject { was, now } => replace_project(work, was, now),
+        ConfigChange::CreateSecurity(definition) => security::create(work, definition),
+        ConfigChange::ReplaceSecurity { definition, version } => security::replace(work, definition, *version),
         ConfigChange::CreateConnection(connection) => create_connection(work, connection),
         ConfigChange::ReplaceConnection { connection, version } => replace_connection(work, connection, *version),
         ConfigChange::CreateTopic(topic) => topics::create(work, topic),
@@ -18,6 +23,16 @@ pub(super) fn configure(work: &Work, batch: &[ConfigChange]) -> Result<(), Store
         ConfigChange::CreateSubscription(subscription) => create_subscription(work, subscription),
         ConfigChange::ReplaceSubscription { was, now } => replace_subscription(work, was, now),
     })
+}
+
+fn replace_project(work: &Work, was: &Project, now: &Project) -> Result<(), StoreError> {
+    let id = key(was.id.as_u128());
+    let sql = "SELECT id, name, settings, created_at FROM project WHERE id = ?1";
+    let stored = work.first(sql, &[&id], read_project)?.ok_or(StoreError::NotFound { what: "project" })?;
+    if stored != *was {
+        return Err(StoreError::Conflict(format!("the project `{}` has changed meanwhile", was.name)));
+    }
+    configuration::replace_project(work, now)
 }
 
 fn replace_topic(work: &Work, was: &Topic, now: &Topic) -> Result<(), StoreError> {

@@ -13,7 +13,7 @@ use super::listing::{BAD_CURSOR, cut, rows_of};
 use super::rows::{Columns, from_json, id_of, json, key, read_all, read_one, signed, unsigned};
 use super::streams::Place;
 use super::work::{Work, change_rows, write_rows};
-use super::{commands, settle};
+use super::{audit, commands, settle};
 use crate::{CommandAnswer, Job, JobScope, JobStep, JobStepped, NewJob, Page, PageRequest, Settlement, StoreError};
 
 /// `jobs_active_max`: the limit that a refusal names.
@@ -144,6 +144,7 @@ pub(super) fn step(work: &Work, step: &JobStep) -> Result<JobStepped, StoreError
     step.commands.iter().try_for_each(|command| commands::insert(work, command))?;
     let job = job.stepped(step);
     write(work, &job)?;
+    job.end_entry(step).map_or(Ok(()), |entry| audit::insert(work, &entry))?;
     Ok(JobStepped::Written(Box::new(job)))
 }
 

@@ -11,7 +11,7 @@ use super::rows::{Columns, from_json, hot_columns, key, log_columns, read_all, r
 use super::topics::{MESSAGE, TOPIC, read_message, read_topic};
 use crate::{Counts, DeadLetterFilter, Page, PageRequest, Project, QueueSummary, StoreError, Topic, TopicMessage};
 
-fn read_project(row: &Row<'_>) -> Result<Project, StoreError> {
+pub(super) fn read_project(row: &Row<'_>) -> Result<Project, StoreError> {
     let mut at = Columns { row, next: 0 };
     let id = ProjectId::from_u128(at.id()?);
     let (name, settings) = (at.take()?, from_json(at.text()?, "a project's settings")?);

@@ -13,6 +13,7 @@ use postrider_config::document::DOCUMENT_BYTES_MAX;
 use postrider_config::{FINDINGS_SHOWN_MAX, Finding, Plan, Refused, SECTIONS};
 use postrider_core::access::{Scope, ScopeSet};
 use postrider_core::log;
+use postrider_core::security::SecurityDefinition;
 use postrider_store::ConfigChange;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -78,7 +79,7 @@ pub async fn import(Acting(state): Acting, mut query: Query, document: Document)
     let project = query.take("project");
     let seen = query.take("plan");
     query.finish()?;
-    let Visible { state: current, only } = Visible::load(&state).await?;
+    let Visible { state: mut current, only, definitions } = Visible::load(&state).await?;
     let project = match (project, &only) {
         (Some(given), _) => name_of(&current, given),
         (None, Some(only)) => only.clone(),
@@ -92,12 +93,15 @@ pub async fn import(Acting(state): Acting, mut query: Query, document: Document)
         let engine = state.engine.clone();
         move || {
             let (clock, dice) = engine.clock_and_dice();
+            current.know_secrets(postrider_engine::opened_secrets(engine.vault(), &definitions));
             let file = postrider_config::read(&document.yaml, SECTIONS, &|name| document.env.get(name).cloned());
             postrider_config::plan(&file, current, &project, clock.now(), &|| dice.bits())
         }
     });
     let plan = planned.await.map_err(|_| Problem::unavailable("the file could not be looked at"))??;
-    if only.is_some() && plan.changes.iter().any(|change| matches!(change, ConfigChange::CreateProject(_))) {
+    let is_of_installation =
+        |change: &ConfigChange| matches!(change, ConfigChange::CreateProject(_) | ConfigChange::ReplaceProject { .. });
+    if only.is_some() && plan.changes.iter().any(is_of_installation) {
         return Err(Problem::forbidden(ScopeSet::of(&[Scope::Admin]), false));
     }
     let mut answer = plan.to_json();
@@ -115,8 +119,8 @@ pub async fn import(Acting(state): Acting, mut query: Query, document: Document)
 }
 
 async fn apply(state: &AppState, plan: Plan) -> Result<(), Problem> {
-    let Plan { changes, differences, .. } = plan;
-    state.engine.configure(changes).await?;
+    let Plan { changes, secrets, differences, .. } = plan;
+    state.engine.configure(changes, &secrets).await?;
     tracing::info!(event = log::CONFIG_IMPORTED, objects = differences.len(), "a configuration was imported");
     Ok(())
 }
@@ -135,7 +139,7 @@ fn fingerprint(answer: &Map<String, Value>) -> String {
 pub async fn export(Acting(state): Acting, mut query: Query) -> Result<Response, Problem> {
     let project = query.take("project");
     query.finish()?;
-    let Visible { state: current, only } = Visible::load(&state).await?;
+    let Visible { state: current, only, .. } = Visible::load(&state).await?;
     let project = project.map(|given| name_of(&current, given)).or(only);
     let text = postrider_config::export(&current, SECTIONS, project.as_deref())
         .ok_or_else(|| Problem::not_found("project", &clipped(project.as_deref().unwrap_or_default())))?;
@@ -149,15 +153,20 @@ struct Visible {
     state: postrider_config::State,
     /// The only project there is for the caller.
     only: Option<String>,
+    /// Those that are in the state.
+    definitions: Vec<SecurityDefinition>,
 }
 
 impl Visible {
     async fn load(caller: &AppState) -> Result<Visible, Problem> {
-        let mut state = postrider_config::State::load(caller.read()).await?;
-        let Some(id) = caller.only_project() else { return Ok(Visible { state, only: None }) };
+        let mut definitions = caller.engine.all_security_definitions().await?;
+        let mut state = postrider_config::State::load(caller.read(), definitions.clone()).await?;
+        let Some(id) = caller.only_project() else { return Ok(Visible { state, only: None, definitions }) };
         state.keep_only(id);
+        definitions.retain(|known| known.project_id == id);
         let only = state.projects().next().map(|project| project.name.clone());
-        Ok(Visible { only: Some(only.ok_or_else(|| Problem::not_found("project", &id.to_string()))?), state })
+        let only = only.ok_or_else(|| Problem::not_found("project", &id.to_string()))?;
+        Ok(Visible { only: Some(only), state, definitions })
     }
 }
 

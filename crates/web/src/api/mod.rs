@@ -32,6 +32,7 @@ mod topics;
 
 pub use documentation::openapi_document;
 pub use health::while_starting;
+pub use raw::RemoteAnswer;
 pub use send::read_message;
 pub use table::routes;
 
@@ -40,10 +41,12 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Request};
-use axum::middleware::{from_fn_with_state, map_response};
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use postrider_core::Timestamp;
@@ -73,7 +76,7 @@ pub struct ApiOptions {
 pub struct AppState {
     engine: Engine,
     clock: Arc<dyn Clock>,
-    options: ApiOptions,
+    options: Arc<ApiOptions>,
     started_at: Timestamp,
     admin: Option<AdminKey>,
     /// The only project that the caller may see, if there is one.
@@ -83,7 +86,7 @@ pub struct AppState {
 impl AppState {
     pub fn new(engine: Engine, clock: Arc<dyn Clock>, options: ApiOptions) -> Self {
         let started_at = clock.now();
-        AppState { engine, clock, options, started_at, admin: None, only_project: None }
+        AppState { engine, clock, options: Arc::new(options), started_at, admin: None, only_project: None }
     }
 
     fn only_project(&self) -> Option<ProjectId> {
@@ -96,12 +99,12 @@ impl AppState {
 
     /// D14: a credential of ours must not be stored with a request nor sent to anybody.
     fn refuse_our_keys(&self, headers: &HeaderList) -> Result<(), Problem> {
+        let is_ours = |key: &[u8]| {
+            self.engine.key_holder(key).is_some() || self.admin.as_ref().is_some_and(|admin| admin.opens(key))
+        };
         for (name, value) in headers.iter() {
             let is_candidate = name.eq_ignore_ascii_case("authorization") || name.eq_ignore_ascii_case("x-api-key");
-            let key = value.rsplit(' ').next().unwrap_or_default().as_bytes();
-            let is_ours =
-                || self.engine.key_holder(key).is_some() || self.admin.as_ref().is_some_and(|admin| admin.opens(key));
-            if is_candidate && is_ours() {
+            if is_candidate && presented(value).iter().any(|key| is_ours(key)) {
                 let message = format!("the header `{name}` carries a key of this server");
                 return Err(Problem::field("headers", message, "the remote system's own credential"));
             }
@@ -131,7 +134,7 @@ impl AppState {
 
 /// What the router holds. No handler can take the engine from it without saying on whose behalf: `Acting` is the way.
 #[derive(Clone)]
-pub struct Site(AppState);
+pub struct Site(Arc<AppState>);
 
 /// The state with an engine that acts for whoever the gate let in; what they do stands in the audit log under their name.
 struct Acting(AppState);
@@ -142,33 +145,20 @@ impl FromRequestParts<Site> for Acting {
     async fn from_request_parts(parts: &mut Parts, site: &Site) -> Result<Self, Problem> {
         // Only a route that needs nobody comes without a caller, and those have nothing to act on.
         let caller = parts.extensions.get::<Caller>().ok_or_else(|| Problem::unauthorized(false))?;
-        let mut state = site.0.clone();
-        state.engine = state.engine.acting_as(Arc::clone(&caller.actor));
-        state.only_project = caller.only_project();
-        Ok(Acting(state))
+        let state = AppState::clone(&site.0);
+        let engine = state.engine.acting_as(Arc::clone(&caller.actor));
+        Ok(Acting(AppState { engine, only_project: caller.only_project(), ..state }))
     }
 }
 
 /// All routes, behind the gate and with a problem for everything that goes wrong.
 pub fn router(state: AppState, admin: AdminKey) -> Router {
     let (router, rules) = table::routes().finish();
-    let gate = Gate { engine: state.engine.clone(), admin: admin.clone(), rules: Arc::new(rules) };
+    let gate = Arc::new(Gate { engine: state.engine.clone(), admin: admin.clone(), rules });
     router
         .fallback(async || nothing_here())
         .layer(from_fn_with_state(gate, admit))
-        .layer(map_response(with_safe_headers))
-        .with_state(Site(AppState { admin: Some(admin), ..state }))
-}
-
-/// No answer of the API is to be kept by a cache or guessed at by a browser.
-async fn with_safe_headers(mut response: Response) -> Response {
-    if response.extensions().get::<raw::RemoteAnswer>().is_some() {
-        return response;
-    }
-    let headers = response.headers_mut();
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    response
+        .with_state(Site(Arc::new(AppState { admin: Some(admin), ..state })))
 }
 
 /// A request's JSON object, read within the limits, and its bytes.
@@ -187,6 +177,20 @@ impl FromRequest<Site> for Input {
         let fields = Fields::read(&parts.headers, &bytes)?;
         Ok(Input { headers: parts.headers, bytes, fields })
     }
+}
+
+/// What a credential header may have a key in: its last word, and both parts of what `Basic` encodes (RFC 7617).
+fn presented(value: &str) -> Vec<Vec<u8>> {
+    let last = value.trim().rsplit(' ').next().unwrap_or_default();
+    let mut keys = vec![last.as_bytes().to_vec()];
+    let word = last.trim_end_matches('=');
+    let decoded = STANDARD_NO_PAD.decode(word).or_else(|_| URL_SAFE_NO_PAD.decode(word));
+    if let Ok(decoded) = decoded {
+        let colon = decoded.iter().position(|byte| *byte == b':');
+        let (user, password) = colon.map_or((&decoded[..], &[][..]), |at| (&decoded[..at], &decoded[at + 1..]));
+        keys.extend([user.to_vec(), password.to_vec()]);
+    }
+    keys
 }
 
 /// The connection that a path and `?type=` name.

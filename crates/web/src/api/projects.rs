@@ -2,17 +2,14 @@
 
 use axum::response::Response;
 use http::StatusCode;
+use postrider_core::settings::objects::ProjectSpec;
+use postrider_engine::Refusal;
 use postrider_store::{Project, ProjectSettings};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{Acting, Input, json_response, list_response, ok};
 use crate::problem::Problem;
-use crate::read::{Fields, Query, Segments};
-
-const FIELDS: [&str; 4] = ["ownerEmail", "entitled", "rateLimitPerSecond", "concurrency"];
-pub(super) const EMAIL_BYTES_MAX: usize = 254;
-pub(super) const RATE_MAX: u64 = 100_000;
-pub(super) const CONCURRENCY_MAX: u64 = 10_000;
+use crate::read::{Query, Segments};
 
 pub async fn list(Acting(state): Acting, query: Query) -> Result<Response, Problem> {
     query.finish()?;
@@ -33,9 +30,9 @@ pub async fn create(Acting(state): Acting, query: Query, mut input: Input) -> Re
     query.finish()?;
     let name = input.fields.text("name");
     let name = input.fields.required("name", name).unwrap_or_default();
-    let settings = settings(&mut input.fields, ProjectSettings::default());
-    input.fields.finish(&[&["name"][..], &FIELDS].concat())?;
-    let project = state.engine.create_project(name, settings).await?;
+    let written = input.fields.rest();
+    input.fields.finish(&[])?;
+    let project = state.engine.create_project(name.clone(), settings(&name, &written)?).await?;
     Ok(json_response(StatusCode::CREATED, &project_json(&project)))
 }
 
@@ -49,48 +46,34 @@ pub async fn merge(
     query.finish()?;
     let name = segments.get("project");
     let known = state.read().project(name).await?.ok_or_else(|| Problem::not_found("project", name))?;
-    let settings = settings(&mut input.fields, known.settings.clone());
-    input.fields.finish(&FIELDS)?;
-    let project = state.engine.configure_project(&known, settings).await?;
+    let mut merged = written(&known.settings);
+    merged.extend(input.fields.rest());
+    input.fields.finish(&[])?;
+    let project = state.engine.configure_project(&known, settings(&known.name, &merged)?).await?;
     Ok(ok(&project_json(&project)))
 }
 
-fn settings(fields: &mut Fields, known: ProjectSettings) -> ProjectSettings {
-    let mut settings = known;
-    if fields.has("ownerEmail") {
-        settings.owner_email = fields.text("ownerEmail");
-        let is_address = |text: &String| {
-            let parts = text.split_once('@');
-            text.len() <= EMAIL_BYTES_MAX
-                && !text.chars().any(|c| c.is_control() || c.is_whitespace())
-                && parts.is_some_and(|(local, domain)| !local.is_empty() && !domain.is_empty() && !domain.contains('@'))
-        };
-        if settings.owner_email.as_ref().is_some_and(|text| !is_address(text)) {
-            fields.refuse("ownerEmail", "`ownerEmail` is no e-mail address", "an address such as ada@example.org");
-        }
-    }
-    if fields.has("entitled") {
-        settings.entitled = fields.flag("entitled").unwrap_or(ProjectSettings::default().entitled);
-    }
-    let number = |given: Option<u64>| given.and_then(|given| u32::try_from(given).ok());
-    if fields.has("rateLimitPerSecond") {
-        settings.rate_limit_per_second = number(fields.number("rateLimitPerSecond", 1..=RATE_MAX));
-    }
-    if fields.has("concurrency") {
-        settings.concurrency = number(fields.number("concurrency", 1..=CONCURRENCY_MAX));
-    }
-    settings
+/// The same keys as in a configuration file.
+fn settings(name: &str, written: &Map<String, Value>) -> Result<ProjectSettings, Problem> {
+    let spec = ProjectSpec::parse(name, written).map_err(Refusal::Invalid)?;
+    let ProjectSpec { owner_email, entitled, rate_limit_per_second, concurrency, .. } = spec;
+    Ok(ProjectSettings { owner_email, entitled, rate_limit_per_second, concurrency })
+}
+
+fn written(settings: &ProjectSettings) -> Map<String, Value> {
+    let mut written = Map::new();
+    written.insert("ownerEmail".to_owned(), settings.owner_email.clone().into());
+    written.insert("entitled".to_owned(), settings.entitled.into());
+    written.insert("rateLimitPerSecond".to_owned(), settings.rate_limit_per_second.into());
+    written.insert("concurrency".to_owned(), settings.concurrency.into());
+    written
 }
 
 fn project_json(project: &Project) -> Value {
-    let settings = &project.settings;
-    json!({
-        "id": project.id,
-        "name": project.name,
-        "ownerEmail": settings.owner_email,
-        "entitled": settings.entitled,
-        "rateLimitPerSecond": settings.rate_limit_per_second,
-        "concurrency": settings.concurrency,
-        "createdAt": project.created_at,
-    })
+    let mut object = Map::new();
+    object.insert("id".to_owned(), json!(project.id));
+    object.insert("name".to_owned(), project.name.clone().into());
+    object.extend(written(&project.settings));
+    object.insert("createdAt".to_owned(), json!(project.created_at));
+    Value::Object(object)
 }

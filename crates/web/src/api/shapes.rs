@@ -106,16 +106,17 @@ pub fn attempt_json(attempt: &Attempt, masked: &MaskedHeaders) -> Value {
 
 /// The result object (Z30) as JSON text. `data` goes in as the remote wrote it, so that no number is rounded.
 pub fn outcome_text(outcome: &Outcome) -> String {
-    let object = json!({
-        "is_ok": outcome.state == OutcomeState::IsOk,
-        "is_in_queue": outcome.state == OutcomeState::IsInQueue,
-        "is_in_dlq": outcome.state == OutcomeState::IsInDlq,
-        "msg_id": outcome.msg_id,
-        "cid": outcome.cid,
-        "error": outcome.error,
-    });
-    let response = outcome.response.as_ref().map_or_else(|| "null".to_owned(), answer_text);
-    joined(&object.to_string(), "response", &response)
+    // Written as text at once: this is the answer of every request that is taken in.
+    let or_null = |text: Option<String>| text.map_or_else(|| "null".to_owned(), |text| Value::from(text).to_string());
+    let [is_ok, is_in_queue, is_in_dlq] =
+        [OutcomeState::IsOk, OutcomeState::IsInQueue, OutcomeState::IsInDlq].map(|state| outcome.state == state);
+    format!(
+        r#"{{"is_ok":{is_ok},"is_in_queue":{is_in_queue},"is_in_dlq":{is_in_dlq},"msg_id":{},"cid":{},"error":{},"response":{}}}"#,
+        or_null(outcome.msg_id.map(|id| id.to_string())),
+        or_null(Some(outcome.cid.as_str().to_owned())),
+        or_null(outcome.error.clone()),
+        outcome.response.as_ref().map_or_else(|| "null".to_owned(), answer_text),
+    )
 }
 
 fn answer_text(answer: &Answer) -> String {

@@ -17,7 +17,7 @@ use axum::body::Body;
 use futures_util::FutureExt;
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
@@ -183,9 +183,8 @@ async fn connection(
         answer(service.service(), request, InService::begin(patience.clone()))
     });
     let mut connection = hyper::server::conn::http1::Builder::new()
-        .timer(TokioTimer::new())
-        // Waiting for a head is bounded by the stream itself, which tells an idle connection from a slow head; this is the outer bound.
-        .header_read_timeout(limits.idle_timeout + limits.head_timeout)
+        // Waiting for a head is bounded by the stream itself, which tells an idle connection from a slow head.
+        .header_read_timeout(None)
         .max_headers(limits.headers_max)
         .max_buf_size(limits.head_bytes_max)
         .serve_connection(TokioIo::new(stream), handler);

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 
 /// The bounds, and how many requests of this connection are in service.
 #[derive(Debug)]
@@ -92,7 +92,9 @@ pub(super) struct PatientStream {
     stream: TcpStream,
     patience: Arc<Patience>,
     /// What is waited for, and until when.
-    reading: Option<(Waiting, Pin<Box<Sleep>>)>,
+    reading: Option<(Waiting, Instant)>,
+    /// Rings for `reading`, or too early: it is set anew only then, since most waits end long before.
+    alarm: Option<Pin<Box<Sleep>>>,
     /// The number of the request whose head has begun to come.
     head_of: Option<u32>,
     writing: Option<Pin<Box<Sleep>>>,
@@ -100,7 +102,7 @@ pub(super) struct PatientStream {
 
 impl PatientStream {
     pub(super) fn new(stream: TcpStream, patience: Arc<Patience>) -> Self {
-        PatientStream { stream, patience, reading: None, head_of: None, writing: None }
+        PatientStream { stream, patience, reading: None, alarm: None, head_of: None, writing: None }
     }
 
     pub(super) fn into_inner(self) -> TcpStream {
@@ -118,10 +120,22 @@ impl PatientStream {
         } else {
             (Waiting::Idle(number), self.patience.idle)
         };
-        if self.reading.as_ref().is_none_or(|(known, _)| *known != waiting) {
-            self.reading = Some((waiting, Box::pin(tokio::time::sleep(bound))));
+        let until = match self.reading {
+            Some((known, until)) if known == waiting => until,
+            _ => tokio::time::sleep(bound).deadline(),
+        };
+        self.reading = Some((waiting, until));
+        let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(until)));
+        if alarm.deadline() > until {
+            alarm.as_mut().reset(until);
         }
-        self.reading.as_mut().is_some_and(|(_, sleep)| sleep.as_mut().poll(context).is_ready())
+        while alarm.as_mut().poll(context).is_ready() {
+            if alarm.deadline() >= until {
+                return true;
+            }
+            alarm.as_mut().reset(until);
+        }
+        false
     }
 }
 

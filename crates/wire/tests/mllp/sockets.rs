@@ -20,6 +20,11 @@ async fn one_socket_carries_one_message_after_the_other() {
         assert_eq!(case.code(adt(&format!("M{id}"))).await, "AA");
     }
     assert_eq!(receiver.sockets(), 1);
+    let closing = Case::to(receiver.address, json!({"keep_open": false}));
+    for id in 0..3 {
+        assert_eq!(closing.code(adt(&format!("M{id}"))).await, "AA");
+    }
+    assert_eq!(receiver.sockets(), 1 + 3);
 }
 
 // The report that cost messages: the late acknowledgment of the first was taken for the second's, and the second was lost.

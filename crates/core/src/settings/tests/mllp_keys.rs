@@ -24,7 +24,7 @@ fn d17_what_is_not_said_has_its_default() {
     assert_eq!((target.pool_size, target.idle_close, target.gap_min), (1, Some(Wait::from_secs(300)), Wait::ZERO));
     assert_eq!((target.segment_ends, target.ack_match), (SegmentEnds::AsIs, AckMatch::Strict));
     assert_eq!((target.application_ack, target.retry_on), (ApplicationAck::Same, RetryOn::STANDARD));
-    assert!(target.tls.is_none() && spec.security.is_none() && spec.is_active);
+    assert!(target.keep_open && target.tls.is_none() && spec.security.is_none() && spec.is_active);
     // A caller waits for as long as an attempt may take (D10).
     assert_eq!(spec.policy.timeout, Wait::from_secs(10 + 30 + 30));
 }
@@ -33,7 +33,7 @@ fn d17_what_is_not_said_has_its_default() {
 fn every_key_of_mllp_is_read() {
     let read = target(json!({
         "address": "LIS.example.org:6661", "start_seq": "02 0A", "end_seq": "03", "recv_timeout": 250, "connect_timeout_ms": 1,
-        "write_timeout_ms": 2, "max_msg_size": 1000, "pool_size": 4, "idle_close_seconds": 0, "min_gap_ms": 5, "segment_ends": "cr",
+        "write_timeout_ms": 2, "max_msg_size": 1000, "pool_size": 4, "keep_open": false, "idle_close_seconds": 0, "min_gap_ms": 5, "segment_ends": "cr",
         "ack_match": "warn", "application_ack": "other", "retry_on": ["AR", "AE"], "tls_ca_path": "/ca.pem",
         "tls_cert_path": "/cert.pem", "tls_key_path": "/key.pem",
     }));
@@ -41,7 +41,7 @@ fn every_key_of_mllp_is_read() {
     assert_eq!((read.framing.start, read.framing.end), (vec![2, 10], vec![3]));
     let times = [read.ack_timeout, read.connect_timeout, read.write_timeout, read.gap_min];
     assert_eq!(times, [250, 1, 2, 5].map(Wait::from_millis));
-    assert_eq!((read.message_bytes_max, read.pool_size, read.idle_close), (1000, 4, None));
+    assert_eq!((read.message_bytes_max, read.pool_size, read.keep_open, read.idle_close), (1000, 4, false, None));
     assert_eq!((read.segment_ends, read.ack_match), (SegmentEnds::Cr, AckMatch::Warn));
     assert_eq!(read.retry_on, RetryOn { errors: true, rejects: true });
     let tls = read.tls.unwrap();

@@ -1,21 +1,27 @@
 //! Of `projects`.
 
+use postrider_core::settings::objects::{EMAIL_BYTES_MAX, PROJECT_CONCURRENCY_MAX, PROJECT_RATE_MAX};
 use serde_json::json;
 
-use super::super::projects::{CONCURRENCY_MAX, EMAIL_BYTES_MAX, RATE_MAX};
 use super::CONFLICT;
 use crate::openapi::{Member, Operation, Schema, Tag, always, optional, shapes};
 
 fn email() -> Schema {
-    Schema::text().length(3, EMAIL_BYTES_MAX).pattern("^[^@\\s]+@[^@\\s]+$").example("ada@example.org")
+    Schema::text().length(0, EMAIL_BYTES_MAX).pattern("^([^@\\s]+@[^@\\s]+)?$").example("ada@example.org")
 }
 
 fn settings() -> Vec<Member> {
     vec![
         optional("ownerEmail", email().describe("Who is told about it.")),
         optional("entitled", Schema::flag().default_value(true).describe("false: nothing is delivered for it.")),
-        optional("rateLimitPerSecond", Schema::whole(1, RATE_MAX).describe("Deliveries a second, at most.")),
-        optional("concurrency", Schema::whole(1, CONCURRENCY_MAX).describe("Attempts at once, at most.")),
+        optional(
+            "rateLimitPerSecond",
+            Schema::whole(1, PROJECT_RATE_MAX.into()).describe("Deliveries a second, at most."),
+        ),
+        optional(
+            "concurrency",
+            Schema::whole(1, PROJECT_CONCURRENCY_MAX.into()).describe("Attempts at once, at most."),
+        ),
     ]
 }
 
@@ -25,8 +31,8 @@ fn project() -> Schema {
         always("name", shapes::name().example("default")),
         always("ownerEmail", email().or_null()),
         always("entitled", Schema::flag().example(true)),
-        always("rateLimitPerSecond", Schema::whole(1, RATE_MAX).or_null().example(json!(null))),
-        always("concurrency", Schema::whole(1, CONCURRENCY_MAX).or_null().example(json!(null))),
+        always("rateLimitPerSecond", Schema::whole(1, PROJECT_RATE_MAX.into()).or_null().example(json!(null))),
+        always("concurrency", Schema::whole(1, PROJECT_CONCURRENCY_MAX.into()).or_null().example(json!(null))),
         always("createdAt", Schema::time()),
     ])
     .named("Project")

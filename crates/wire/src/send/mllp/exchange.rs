@@ -56,7 +56,7 @@ impl Exchange<'_> {
         let read = tokio::time::timeout(timeout.as_duration(), socket.read_ack(&mut self.wanted)).await;
         match read {
             Ok(Ok((ack, bytes))) => {
-                if socket.is_clean() {
+                if self.route.target.keep_open && socket.is_clean() {
                     lane.socket = Some(socket);
                 }
                 Ok(self.answered(ack, bytes))
