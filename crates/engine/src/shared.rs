@@ -32,6 +32,7 @@ use crate::maintenance::dlq_sweeper::SweepNotice;
 use crate::maintenance::lease_keeper::Lease;
 use crate::notifier::Notifier;
 use crate::options::EngineOptions;
+use crate::outbox::Outbox;
 use crate::projects::Projects;
 use crate::remotes::Remotes;
 use crate::securities::Securities;
@@ -65,6 +66,7 @@ pub(crate) struct Shared {
     pub tally: Tally,
     pub vitals: Vitals,
     pub remotes: Remotes,
+    pub outbox: Outbox,
     pub vault: Arc<Vault>,
     /// The time of the last delivery's id, and its number in that millisecond.
     pub last_id: Mutex<(Timestamp, u16)>,

@@ -7,6 +7,8 @@ pub mod auth;
 pub mod codec;
 pub mod egress;
 pub mod guard;
+pub mod mail;
+pub mod otlp;
 pub mod resolve;
 pub mod send;
 mod tls;

@@ -5,6 +5,7 @@
 mod config;
 mod data_dir;
 mod logs;
+mod outside;
 mod secrets_key;
 pub mod server_file;
 mod settings;
@@ -114,8 +115,13 @@ impl Running {
         let made = admin_key(&*store, settings.admin_key.as_deref(), &*dice).await?;
         let admin = AdminKey::load(&*store).await?;
         let egress = Arc::new(Egress::new(&settings.opened));
+        let options = EngineOptions {
+            keyring,
+            mailer: settings.outside.mailer(&egress)?,
+            spans: settings.outside.spans(&egress)?,
+            ..settings.engine.clone()
+        };
         let sender = Arc::new(Senders::new(HttpOptions::default(), egress));
-        let options = EngineOptions { keyring, ..settings.engine.clone() };
         let engine = Engine::start(Arc::clone(&store), sender, Arc::clone(&clock), dice, options)
             .await
             .map_err(|error| Failed::new(Exit::StoreUnavailable, error.to_string()))?;
@@ -178,6 +184,12 @@ impl From<KeyError> for Failed {
             KeyError::Missing | KeyError::Unreadable | KeyError::Store(_) => Exit::StoreUnavailable,
         };
         Failed::new(exit, error.to_string())
+    }
+}
+
+impl From<postrider_core::SettingError> for Failed {
+    fn from(error: postrider_core::SettingError) -> Self {
+        Failed::new(Exit::Refused, error.to_string())
     }
 }
 
