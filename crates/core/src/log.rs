@@ -105,6 +105,9 @@ catalogue! {
     SPANS_TAKEN: "spans.taken", Info, "The collector takes spans again.";
     CHECKPOINT_FAILED: "store.checkpoint_failed", Warn, "A checkpoint failed; the WAL keeps what it holds.";
     STORE_CLOSE_FAILED: "store.close_failed", Warn, "The store did not close cleanly or in time; it recovers at the next start.";
+    STORE_RESTORED: "store.restored", Warn, "The store was restored from a backup: its queues are paused until somebody resumes them.";
+    STORE_RESTORED_KEPT: "store.restored_note_kept", Debug, "The note of a restore could not be removed; the next start does.";
+    STORE_RESUMED: "store.resumed", Info, "`--resume`: the queues that a restore had paused go on.";
     STORE_ROLLBACK_FAILED: "store.rollback_failed", Error, "A transaction could not be rolled back.";
     STORE_THREAD_PANICKED: "store.thread_panicked", Error, "A defect: a thread of the store panicked.";
     WAL_IN_USE: "store.wal_in_use", Debug, "The WAL could not be cut, because somebody used it.";

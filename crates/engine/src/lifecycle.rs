@@ -32,6 +32,7 @@ use crate::options::EngineOptions;
 use crate::outbox::{self, Outbox};
 use crate::projects::Projects;
 use crate::remotes::Remotes;
+use crate::restoring::{self, Holding};
 use crate::runner::ToRunner;
 use crate::securing;
 use crate::securities::Securities;
@@ -93,6 +94,7 @@ pub(crate) async fn start(
         remotes: Remotes::default(),
         outbox,
         vault,
+        holding: Holding::default(),
         last_id: Mutex::default(),
         keys,
         last_audit_id: Mutex::new(AuditId::from_u128(0)),
@@ -100,6 +102,7 @@ pub(crate) async fn start(
         ended: watch::Sender::new(false),
     });
     securing::load(&shared).await?;
+    restoring::load(&shared).await?;
     shared.spawn_worker(Worker::Settler, settler::run(Arc::clone(&shared), orders));
     shared.spawn_worker(Worker::Intake, intake::run(Arc::clone(&shared), requests));
     shared.spawn_worker(Worker::CallLog, call_log::run(Arc::clone(&shared), records));

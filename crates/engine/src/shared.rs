@@ -35,6 +35,7 @@ use crate::options::EngineOptions;
 use crate::outbox::Outbox;
 use crate::projects::Projects;
 use crate::remotes::Remotes;
+use crate::restoring::Holding;
 use crate::securities::Securities;
 use crate::settler::Settler;
 use crate::tally::Tally;
@@ -68,6 +69,7 @@ pub(crate) struct Shared {
     pub remotes: Remotes,
     pub outbox: Outbox,
     pub vault: Arc<Vault>,
+    pub holding: Holding,
     /// The time of the last delivery's id, and its number in that millisecond.
     pub last_id: Mutex<(Timestamp, u16)>,
     pub keys: KeyBook,
