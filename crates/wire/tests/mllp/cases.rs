@@ -54,6 +54,7 @@ impl Case {
             head: Arc::new(RequestHead::default()),
             body: body.into(),
             credentials: None,
+            trace: None,
             timeout: self.connection.spec.policy.timeout,
         };
         self.sender.send(outgoing).await

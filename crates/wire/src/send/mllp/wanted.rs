@@ -5,6 +5,7 @@
 use bytes::Bytes;
 use postrider_core::ack::{Ack, AckCode, AckItem};
 use postrider_core::connection::{AckMatch, ApplicationAck, MllpTarget};
+use postrider_core::log;
 
 use crate::codec::hl7::{AckWish, Outline, acknowledgment};
 
@@ -52,7 +53,7 @@ impl<'a> Wanted<'a> {
             return match read.items.into_iter().next() {
                 Some((id, item)) => {
                     if !self.outline.control_ids.contains(&id) {
-                        tracing::warn!(acknowledged = %item.control_id, "an acknowledgment of another message was taken (ack_match: warn)");
+                        tracing::warn!(event = log::ACK_OF_ANOTHER, "an acknowledgment of another message was taken");
                     }
                     self.single(item, frame)
                 }
