@@ -104,6 +104,8 @@ pub enum Command {
     Export(ExportArgs),
     /// The JSON Schema of such a file, for editors
     Schema(SchemaArgs),
+    /// Whether the server takes requests: 0 when it does; needs no key
+    Health,
     /// The HTTP API as an OpenAPI 3.1 document
     Openapi,
     /// Copy the store of the data directory to one file, while the server runs or not

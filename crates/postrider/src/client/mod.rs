@@ -59,6 +59,11 @@ impl Client {
         self.transport.server()
     }
 
+    /// Whether the server takes requests now; `Refused` with 503 when it does not. Needs no key.
+    pub async fn is_ready(&self) -> Result<(), ClientError> {
+        self.transport.bytes("/health/ready").await.map(drop)
+    }
+
     /// A path under the project.
     fn under_project(&self, rest: &str) -> String {
         format!("/api/v1/projects/{}{rest}", segment(&self.project))

@@ -7,6 +7,7 @@ mod connections;
 mod deliveries;
 mod dlq;
 mod export;
+mod health;
 mod import;
 mod jobs;
 mod man;
@@ -46,6 +47,7 @@ pub async fn run(args: Args) -> Result<Exit, Failed> {
         Command::Import(args) => import::run(&global, args).await,
         Command::Export(args) => export::run(&global, args).await,
         Command::Schema(args) => schema::run(args),
+        Command::Health => health::run(&global).await,
         Command::Openapi => Ok(openapi::run()),
         Command::Backup(args) => backup::run(&global, args).await,
         Command::Restore(args) => restore::run(&global, args).await,

@@ -22,6 +22,11 @@ pub fn client(global: &GlobalArgs) -> Result<Client, Failed> {
     Ok(Client::new(&server, key)?.with_project(&global.project))
 }
 
+/// For what anybody may ask.
+pub fn client_without_key(global: &GlobalArgs) -> Result<Client, Failed> {
+    Ok(Client::new(&address(global.server.as_deref(), &global.data), "none")?)
+}
+
 fn address(option: Option<&str>, data: &Path) -> String {
     match given(option) {
         Some(server) => server.to_owned(),

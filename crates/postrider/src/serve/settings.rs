@@ -22,6 +22,7 @@ pub struct Settings {
     pub secrets_key: SecretsKey,
     pub engine: EngineOptions,
     pub outside: Outside,
+    pub stop: Wait,
     /// Addresses opened that are closed otherwise.
     pub opened: Vec<IpNet>,
     /// `POSTRIDER_MASK_HEADERS`, beside those that always are (D14).
@@ -43,6 +44,8 @@ const LEASE: Number = Number { name: "POSTRIDER_LEASE_SECONDS", default: 15, min
 /// How long the log keeps what has ended (V07: 30 days).
 const LOG_RETENTION: Number =
     Number { name: "POSTRIDER_LOG_RETENTION_SECONDS", default: 2_592_000, min: 60, max: 315_360_000, unit: "seconds" };
+/// From a signal to the end of the process.
+const STOP: Number = Number { name: "POSTRIDER_STOP_SECONDS", default: 25, min: 1, max: 3600, unit: "seconds" };
 /// Without a durable write for so long, the server is not ready (P06).
 const STALLED: Number =
     Number { name: "POSTRIDER_STORE_STALLED_SECONDS", default: 15, min: 3, max: 3600, unit: "seconds" };
@@ -89,6 +92,7 @@ impl Settings {
         let lease_s = number(&LEASE);
         let audit_days = number(&AUDIT_DAYS);
         let stalled_s = number(&STALLED);
+        let stop_s = number(&STOP);
         let log_retention_s = number(&LOG_RETENTION);
         let unused = [(&CLAIM_TIMEOUT, number(&CLAIM_TIMEOUT)), (&RETRY_AFTER_MAX, number(&RETRY_AFTER_MAX))];
         let caps = [(&DELIVERY_CAP, Ladder::webhook()), (&FORWARD_CAP, Ladder::forward())];
@@ -125,6 +129,7 @@ impl Settings {
             log: variable("POSTRIDER_LOG").unwrap_or_else(|| log_default.to_owned()),
             log_format,
             outside,
+            stop: Wait::from_secs(stop_s),
             admin_key: variable("POSTRIDER_ADMIN_KEY"),
             secrets_key,
             engine: EngineOptions {
