@@ -17,6 +17,7 @@ mod histogram;
 mod jobs;
 mod limits;
 pub mod memory;
+pub mod postgres;
 mod read;
 mod records;
 mod security;
@@ -35,6 +36,7 @@ pub use histogram::{Histogram, HistogramFigures};
 pub use jobs::{Counted, Job, JobItem, JobItems, JobScope, JobStep, JobStepped, Jobs, NewJob, Skipped};
 pub use limits::StoreLimits;
 pub use memory::MemoryStore;
+pub use postgres::{Database, PostgresOptions, PostgresStore};
 pub use read::{
     Counts, DeadLetterFilter, LOG_RETENTION, PAGE_ROWS_MAX, Page, PageRequest, QueueSummary, Statistics, StoreRead,
 };
