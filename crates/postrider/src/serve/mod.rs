@@ -24,7 +24,7 @@ use postrider_core::log;
 use postrider_engine::{Clock, Dice, Engine, EngineOptions, Keyring, SystemClock, SystemDice, Vault};
 use postrider_store::Store;
 use postrider_web::{AdminKey, ApiOptions, AppState, BindError, Entrance, KeyError, Server, ServerLimits};
-use postrider_wire::{Egress, HttpOptions, HttpSender};
+use postrider_wire::{Egress, HttpOptions, Senders};
 
 use crate::args::ServeArgs;
 use crate::demo::Demo;
@@ -209,7 +209,7 @@ async fn engine(
         other_workers: opened.is_shared,
         ..settings.engine.clone()
     };
-    let sender = Arc::new(HttpSender::new(HttpOptions::default(), egress));
+    let sender = Arc::new(Senders::new(HttpOptions::default(), egress));
     Engine::start(Arc::clone(&opened.store), sender, clock, dice, options)
         .await
         .map_err(|error| Failed::new(Exit::StoreUnavailable, error.to_string()))
