@@ -20,19 +20,19 @@ async fn r13_what_the_live_transformation_gives_is_sent_and_signed() {
     let (hooks, remote) = tokio::join!(Hooks::start(), Remote::start());
     let quick = json!({"retryDelays": [1], "jitter": false});
     let endpoint = hooks.endpoint(&format!("{}/503/503/200", remote.address), quick).await;
-    let first = json!({"transformation": "{text: \"\\(.type): \\(.data.total)\", try: 1}"});
+    let first = json!({"transformation": "{text: \"\\(.type): \\(.data.total)\", n: 1}"});
     let subscription = hooks.subscribe(&endpoint, "**", first.clone()).await;
     assert_eq!(subscription["transformation"], first["transformation"]);
     let event = hooks.publish("bill.paid", json!({"total": 7})).await;
     let raw = remote.until_received(1).await.remove(0);
-    assert_eq!(raw.json(), json!({"text": "bill.paid: 7", "try": 1}));
+    assert_eq!(raw.json(), json!({"text": "bill.paid: 7", "n": 1}));
     let path = format!("/subscriptions/{}", subscription["id"].as_str().unwrap());
-    let (status, answer) = hooks.call("PATCH", &path, &json!({"transformation": "{try: 2}"})).await;
+    let (status, answer) = hooks.call("PATCH", &path, &json!({"transformation": "{n: 2}"})).await;
     assert_eq!(status, 200, "{answer}");
     let delivery = hooks.until_status(&event, "SUCCESS").await.remove(0);
     assert_eq!(delivery["attempts"], 3);
     let receipts = remote.receipts();
-    assert_eq!(receipts.last().unwrap().json(), json!({"try": 2}), "the live one, not the one of its creation");
+    assert_eq!(receipts.last().unwrap().json(), json!({"n": 2}), "the live one, not the one of its creation");
     for receipt in &receipts {
         let said = verified(endpoint["secret"].as_str(), None, receipt).await;
         assert_eq!(
