@@ -15,9 +15,11 @@ pub fn preview() -> Operation {
         optional("event", event.describe("Instead of a body: tried on the envelope that an endpoint would be sent.")),
     ])
     .named("TransformationPreview");
+    let sample = json!({"type": "invoice.paid", "data": {"total": 12.5}});
+    let example = json!({"program": "{text: .data.total}", "event": sample});
     let output = Schema::any().describe("What would be sent.").example(json!({"text": 12.5}));
     Operation::new(Tag::Webhooks, "previewTransformation", "Try a transformation")
-        .details("Nothing is stored or sent. A program that is none, or that fails on this body, is a 422 with jq's words for `program`.")
-        .takes_such_as(body, json!({"program": "{text: .data.total}", "event": {"type": "invoice.paid", "data": {"total": 12.5}}}))
+        .details("Nothing is stored or sent. A program that cannot be compiled, or fails on this body, is a 422 in jq's words.")
+        .takes_such_as(body, example)
         .gives("The one value that the program gives.", Schema::object([always("output", output)]).named("Transformed"))
 }
