@@ -43,16 +43,12 @@ struct Worker {
     runs: u32,
 }
 
-/// How a worker failed to answer.
-enum Fault {
-    /// It ended, or said what no worker says.
-    Broken,
-    TookTooLong,
-}
+/// It ended, or said what no worker says.
+struct Broken;
 
-impl From<std::io::Error> for Fault {
+impl From<std::io::Error> for Broken {
     fn from(_: std::io::Error) -> Self {
-        Fault::Broken
+        Broken
     }
 }
 
@@ -80,8 +76,8 @@ impl ProcessPool {
                     Answer::Error(error) => Err(error),
                 }
             }
-            Ok(Err(Fault::Broken)) => Err(worker.end().await),
-            Ok(Err(Fault::TookTooLong)) | Err(_) => {
+            Ok(Err(Broken)) => Err(worker.end().await),
+            Err(_) => {
                 drop(worker);
                 Err(TransformError::TookTooLong)
             }
@@ -131,8 +127,8 @@ impl ProcessPool {
 }
 
 impl Worker {
-    async fn ask(&mut self, program: &str, body: Option<&[u8]>, output_max: u64) -> Result<Answer, Fault> {
-        let size = |bytes: &[u8]| u32::try_from(bytes.len()).ok().filter(|size| *size < u32::MAX).ok_or(Fault::Broken);
+    async fn ask(&mut self, program: &str, body: Option<&[u8]>, output_max: u64) -> Result<Answer, Broken> {
+        let size = |bytes: &[u8]| u32::try_from(bytes.len()).ok().filter(|size| *size < u32::MAX).ok_or(Broken);
         let head = RequestHead { program: size(program.as_bytes())?, body: body.map(size).transpose()?, output_max };
         self.to.write_all(&head.write()).await?;
         self.to.write_all(program.as_bytes()).await?;
@@ -141,9 +137,9 @@ impl Worker {
         let mut head = [0; ANSWER_HEAD];
         self.from.read_exact(&mut head).await?;
         let most = usize::try_from(output_max).unwrap_or(usize::MAX).max(ERROR_BYTES_MAX);
-        let mut bytes = vec![0; Some(length(head)).filter(|length| *length <= most).ok_or(Fault::Broken)?];
+        let mut bytes = vec![0; Some(length(head)).filter(|length| *length <= most).ok_or(Broken)?];
         self.from.read_exact(&mut bytes).await?;
-        Answer::read(head[0], Bytes::from(bytes)).ok_or(Fault::Broken)
+        Answer::read(head[0], Bytes::from(bytes)).ok_or(Broken)
     }
 
     /// Ends it, and says why it had not answered.
