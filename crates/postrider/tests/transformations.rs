@@ -168,7 +168,8 @@ async fn r13_a_worker_that_is_killed_fails_one_run_and_the_next_one_works() {
         preview(&hooks, ".", &json!(2)).await;
     }
     // One that is busy takes its program's run with it.
-    let (busy, ()) = tokio::join!(preview(&hooks, ENDLESS, &json!(1)), async {
+    let body = json!(1);
+    let (busy, ()) = tokio::join!(preview(&hooks, ENDLESS, &body), async {
         tokio::time::sleep(Duration::from_millis(200)).await;
         for pid in workers(hooks.server_pid()) {
             std::process::Command::new("kill").args(["-9", &pid]).status().unwrap();
