@@ -123,9 +123,12 @@ async fn r13_a_program_is_checked_when_it_is_saved_and_can_be_tried_before() {
     assert_eq!(tried, (200, json!({"output": {"type": "bill.paid", "n": 1, "id": true}})));
     let seen = preview(&hooks, "env | keys", &Value::Null).await;
     assert_eq!(seen, (200, json!({"output": ["MIMALLOC_ARENA_RESERVE"]})), "nothing of ours");
-    for (program, words) in
-        [(".a.b", "index"), (".[", "line 1"), (ENDLESS, "transform_time_max"), ("include \"/etc/passwd\"; .", "line 1")]
-    {
+    for (program, words) in [
+        (".a.b", "index"),
+        (".[", "closing bracket at its end"),
+        (ENDLESS, "transform_time_max"),
+        ("include \"/etc/passwd\"; .", "line 1"),
+    ] {
         let (status, answer) = preview(&hooks, program, &json!({"a": 1})).await;
         assert_eq!((status, &answer["errors"][0]["field"]), (422, &json!("program")), "{program}: {answer}");
         assert!(answer.to_string().contains(words), "{program}: {answer}");

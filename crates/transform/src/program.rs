@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn r13_a_program_that_fails_says_why() {
         assert!(matches!(run(".a.b", r#"{"a": 1}"#), Err(TransformError::Raised(words)) if words.contains("index")));
-        assert_eq!(run("error(\"no\")", "1"), Err(TransformError::Raised("no".to_owned())));
+        assert_eq!(run("error(\"no\")", "1"), Err(TransformError::Raised("\"no\"".to_owned())));
         assert_eq!(run("halt", "1"), Err(TransformError::Raised("the program stopped itself".to_owned())));
         assert_eq!(run("[range(1000)]", "1"), Err(TransformError::OutputTooLarge));
     }
