@@ -9,7 +9,7 @@ use crate::peers;
 use crate::process::{self, Stream};
 use crate::steps::{Outcome, Steps};
 use crate::tally::Tally;
-use crate::workspace::{cargo, root};
+use crate::workspace::{cargo, root, target};
 
 pub fn run(args: &[String]) -> Result<(), String> {
     let mut steps = Steps::default();
@@ -40,6 +40,9 @@ pub fn run(args: &[String]) -> Result<(), String> {
             watch(&mut rust_tests(&lab, &["test", "--no-fail-fast"], args), Stream::Stdout, &mut tally)
         });
     }
+    if args.is_empty() {
+        steps.step("Python SDK", || python_tests(&lab, &mut tally));
+    }
     if tally.passed + tally.failed == 0 && !steps.has_failed() {
         steps.step("count", || Err("no test has run".to_owned()));
     }
@@ -49,10 +52,22 @@ pub fn run(args: &[String]) -> Result<(), String> {
 }
 
 fn peer_tests(lab: &peers::Lab, tally: &mut Tally) -> Result<Outcome, String> {
-    let mut pytest = Command::new(lab.python());
-    pytest.current_dir(root()).args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/peers"]);
-    pytest.env("PYTHONDONTWRITEBYTECODE", "1").envs(lab.variables());
+    watch(&mut pytest(lab, "tests/peers"), Stream::Stdout, tally)
+}
+
+/// The SDK against the server as it is now, and its types.
+fn python_tests(lab: &peers::Lab, tally: &mut Tally) -> Result<Outcome, String> {
+    process::run(cargo().args(["build", "--locked", "--package", "postrider", "--bin", "postrider"]))?;
+    let mut pytest = pytest(lab, "sdk/python/tests");
+    pytest.env("POSTRIDER_BIN", target()?.join("debug/postrider"));
     watch(&mut pytest, Stream::Stdout, tally)
+}
+
+fn pytest(lab: &peers::Lab, folder: &str) -> Command {
+    let mut command = Command::new(lab.python());
+    command.current_dir(root()).args(["-m", "pytest", "-q", "-p", "no:cacheprovider", folder]);
+    command.env("PYTHONDONTWRITEBYTECODE", "1").envs(lab.variables());
+    command
 }
 
 fn rust_tests(lab: &peers::Lab, words: &[&str], args: &[String]) -> Command {

@@ -36,6 +36,7 @@ pub mod settings;
 pub mod status_set;
 mod time;
 pub mod topic;
+pub mod trace;
 pub mod verdict;
 
 pub use failure::Failure;

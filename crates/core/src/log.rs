@@ -72,6 +72,10 @@ catalogue! {
     LEASE_ENDED: "lease.ended", Error, "The worker's lease ended before it was renewed; all queues are taken anew.";
     LEASE_NOT_RENEWED: "lease.not_renewed", Warn, "The worker's lease cannot be renewed yet.";
     LOG_SUPPRESSED: "log.suppressed", Warn, "So many lines of one kind were left out in the last ten seconds.";
+    MAIL_LOST: "mail.lost", Error, "A mail is given up: refused for good, or not taken in twelve tries.";
+    MAIL_REFUSED: "mail.refused", Error, "A mail was not taken into the full outbox.";
+    MAIL_SENT: "mail.sent", Info, "A mail server has taken a mail.";
+    MAIL_WAITS: "mail.waits", Warn, "A mail was not taken yet; it is tried again after a pause.";
     PANICKED: "panicked", Error, "A defect: something panicked here; the line says where.";
     QUEUE_NOT_IN_ORDER: "queue.not_in_order", Warn, "A queue just taken cannot be put in order yet.";
     QUEUE_NOT_RELEASED: "queue.not_released", Debug, "A queue was not given back; it is free once the lease has ended.";
@@ -97,8 +101,13 @@ catalogue! {
     STOP_UNWRITTEN: "server.stop_unwritten", Error, "Not every decision could be written before the stop; what is not written is sent again.";
     SERVER_STOPPED: "server.stopped", Info, "The server has stopped.";
     SERVER_STOPPING: "server.stopping", Info, "A signal came: the server stops.";
+    SPANS_NOT_TAKEN: "spans.not_taken", Warn, "The collector does not take spans from now on; what does not fit the buffer is dropped and counted.";
+    SPANS_TAKEN: "spans.taken", Info, "The collector takes spans again.";
     CHECKPOINT_FAILED: "store.checkpoint_failed", Warn, "A checkpoint failed; the WAL keeps what it holds.";
     STORE_CLOSE_FAILED: "store.close_failed", Warn, "The store did not close cleanly or in time; it recovers at the next start.";
+    STORE_RESTORED: "store.restored", Warn, "The store was restored from a backup: its queues are paused until somebody resumes them.";
+    STORE_RESTORED_KEPT: "store.restored_note_kept", Debug, "The note of a restore could not be removed; the next start does.";
+    STORE_RESUMED: "store.resumed", Info, "`--resume`: the queues that a restore had paused go on.";
     STORE_ROLLBACK_FAILED: "store.rollback_failed", Error, "A transaction could not be rolled back.";
     STORE_THREAD_PANICKED: "store.thread_panicked", Error, "A defect: a thread of the store panicked.";
     WAL_IN_USE: "store.wal_in_use", Debug, "The WAL could not be cut, because somebody used it.";

@@ -5,6 +5,8 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::trace::TraceContext;
+
 /// A request as it was accepted. The body stays bytes all the way (law 6, oracle 8).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
@@ -24,6 +26,9 @@ pub struct RequestHead {
     pub params: Vec<(String, String)>,
     #[serde(default, skip_serializing_if = "HeaderList::is_empty")]
     pub headers: HeaderList,
+    /// The trace that it belongs to, if its caller or this server traces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceContext>,
 }
 
 /// An HTTP method: an RFC 9110 token, in capitals. Never CONNECT: it opens a tunnel and carries no request, so it could not be delivered.

@@ -17,10 +17,11 @@ pub enum Worker {
     Pruner,
     Jobs,
     KeyKeeper,
+    Mailer,
 }
 
 impl Worker {
-    pub const ALL: [Worker; 9] = [
+    pub const ALL: [Worker; 10] = [
         Worker::Intake,
         Worker::Settler,
         Worker::CallLog,
@@ -30,6 +31,7 @@ impl Worker {
         Worker::Pruner,
         Worker::Jobs,
         Worker::KeyKeeper,
+        Worker::Mailer,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -43,10 +45,11 @@ impl Worker {
             Worker::Pruner => "pruner",
             Worker::Jobs => "jobs",
             Worker::KeyKeeper => "key_keeper",
+            Worker::Mailer => "mailer",
         }
     }
 
-    /// Whether it holds something that is gone when it breaks down, so that only a new process helps.
+    /// Whether deliveries end with it, so that only a new process helps.
     pub const fn is_irreplaceable(self) -> bool {
         matches!(self, Worker::Intake | Worker::Settler | Worker::CallLog)
     }

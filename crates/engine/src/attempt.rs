@@ -16,6 +16,7 @@ use postrider_core::{Failure, NoAnswerKind, Reply, Timestamp, Wait};
 use postrider_wire::Outgoing;
 
 use crate::shared::Shared;
+use crate::spans;
 
 /// How an attempt ended.
 pub(crate) struct Ended {
@@ -29,6 +30,9 @@ pub(crate) fn make(shared: &Arc<Shared>, mut outgoing: Outgoing) -> BoxFuture<'s
     let shared = Arc::clone(shared);
     Box::pin(async move {
         let number = outgoing.attempt;
+        let of_request = outgoing.head.trace.clone();
+        outgoing.trace = spans::of_attempt(&shared, &outgoing);
+        let of_attempt = outgoing.trace.clone();
         let (connection, msg_id, cid) = (Arc::clone(&outgoing.connection), outgoing.delivery_id, outgoing.cid.clone());
         let started_at = shared.clock.now();
         let started = shared.clock.monotonic();
@@ -44,6 +48,7 @@ pub(crate) fn make(shared: &Arc<Shared>, mut outgoing: Outgoing) -> BoxFuture<'s
         let verdict = verdict::of(&connection.spec.target, &reply);
         let record = record(number, started_at, took, &verdict, &reply);
         shared.tally.attempted(record.failure);
+        spans::attempted(&shared, &connection, (msg_id, &cid), (of_request.as_ref(), of_attempt.as_ref()), &record);
         shared.remotes.attempted(&connection, &record, started_at + took);
         tracing::debug!(
             event = log::ATTEMPT_ENDED, connection = connection.name, %msg_id, %cid, attempt = number, took_ms = took.as_millis(),

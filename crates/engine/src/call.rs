@@ -98,6 +98,7 @@ pub(crate) async fn run(
             head: Arc::clone(&head),
             body: new.body.bytes.clone(),
             credentials: None,
+            trace: None,
             timeout: policy.timeout,
         };
         let Ended { reply, verdict, record } = attempt::make(&shared, outgoing).await;

@@ -14,6 +14,7 @@ use crate::actor::Actor;
 use crate::audit::Describe as _;
 use crate::engine::{ConnectionRef, NewConnection};
 use crate::refusal::Refusal;
+use crate::restoring;
 use crate::runner::ToRunner;
 use crate::securing;
 use crate::shared::Shared;
@@ -80,7 +81,11 @@ pub(crate) async fn set_paused(
         return Ok(known);
     }
     let action = if paused { "connection.pause" } else { "connection.resume" };
-    write(shared, actor, action, &known, |connection| connection.paused = paused).await
+    let written = write(shared, actor, action, &known, |connection| connection.paused = paused).await?;
+    if !paused {
+        restoring::goes_on(shared, known.id).await;
+    }
+    Ok(written)
 }
 
 pub(crate) async fn delete(
@@ -96,6 +101,7 @@ pub(crate) async fn delete(
     shared.store.change(change, entry).await.map_err(|error| named(error, &known))?;
     shared.connections.remove(known.id);
     tell(shared, known.id);
+    restoring::goes_on(shared, known.id).await;
     Ok(())
 }
 

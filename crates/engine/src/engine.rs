@@ -12,6 +12,7 @@ use postrider_core::job::JobControl;
 use postrider_core::message::{HeaderList, Message};
 use postrider_core::outcome::Outcome;
 use postrider_core::topic::TopicName;
+use postrider_core::trace::TraceContext;
 use postrider_store::{Idempotency, Job, Jobs, PullSubscription, Pulled, Store, StoreRead, Topic};
 use postrider_wire::Sender;
 use serde_json::{Map, Value};
@@ -65,6 +66,8 @@ pub struct SendOptions {
     /// The caller's own correlation id, if it has one.
     pub cid: Option<Cid>,
     pub idempotency: Option<Idempotency>,
+    /// The trace of the caller, if it sent one.
+    pub trace: Option<TraceContext>,
 }
 
 impl Engine {
@@ -106,6 +109,12 @@ impl Engine {
     pub fn read_jobs(&self) -> &dyn Jobs {
         let store: &dyn Store = &*self.shared.store;
         store
+    }
+
+    /// Posts a mail, tried until it is taken, at most twelve times. `false`: no mail server is configured, nobody of `to` has an address, or the
+    /// outbox is full.
+    pub fn post_mail(&self, id: String, to: Vec<String>, subject: String, text: String) -> bool {
+        self.shared.post_mail(id, to, subject, text)
     }
 
     /// Whether the process is worth keeping; answered from memory (P06).

@@ -19,16 +19,31 @@ use crate::engine::{ConnectionRef, SendOptions};
 use crate::keyed_calls;
 use crate::refusal::Refusal;
 use crate::shared::Shared;
+use crate::spans;
 
 /// A call: attempted in its turn, its caller told the outcome.
 pub(crate) async fn send(
     shared: &Arc<Shared>,
     project: ProjectId,
     wanted: &ConnectionRef,
+    mut message: Message,
+    mut options: SendOptions,
+) -> Result<Outcome, Refusal> {
+    let connection = accept(shared, project, wanted, &message)?;
+    let accepting = spans::begin(shared, &mut message.head, options.trace.take());
+    let outcome = accepted(shared, Arc::clone(&connection), message, options).await;
+    if let (Some(accepting), Ok(outcome)) = (accepting, &outcome) {
+        accepting.end(shared, &connection.name, outcome.msg_id, &outcome.cid);
+    }
+    outcome
+}
+
+async fn accepted(
+    shared: &Arc<Shared>,
+    connection: Arc<Connection>,
     message: Message,
     options: SendOptions,
 ) -> Result<Outcome, Refusal> {
-    let connection = accept(shared, project, wanted, &message)?;
     let only_reads = connection.spec.target.only_reads(&message.head);
     let new = new_delivery(shared, &connection, message, options, Origin::Call);
     // Z18, D31: with requests still queued, a connection whose queue was turned off behaves as if it were on.
@@ -70,13 +85,17 @@ pub(crate) async fn publish(
     shared: &Arc<Shared>,
     project: ProjectId,
     wanted: &ConnectionRef,
-    message: Message,
-    options: SendOptions,
+    mut message: Message,
+    mut options: SendOptions,
 ) -> Result<Outcome, Refusal> {
     let connection = accept(shared, project, wanted, &message)?;
+    let accepting = spans::begin(shared, &mut message.head, options.trace.take());
     let new = new_delivery(shared, &connection, message, options, Origin::Publish);
     let queued = Outcome::queued(new.id, new.cid.clone());
     let stored = shared.intake.store(new).await?;
+    if let Some(accepting) = accepting {
+        accepting.end(shared, &connection.name, queued.msg_id, &queued.cid);
+    }
     published(shared, stored, queued, &connection).await
 }
 
@@ -90,11 +109,15 @@ pub(crate) async fn publish_batch(
     let connection = open_connection(shared, project, wanted)?;
     let mut news = Vec::with_capacity(batch.len());
     let mut answers = Vec::with_capacity(batch.len());
-    for (message, options) in batch {
+    for (mut message, mut options) in batch {
         answers.push(check_message(shared, &connection, &message).map(|()| {
+            let accepting = spans::begin(shared, &mut message.head, options.trace.take());
             let new = new_delivery(shared, &connection, message, options, Origin::Publish);
             let queued = Outcome::queued(new.id, new.cid.clone());
             news.push(new);
+            if let Some(accepting) = accepting {
+                accepting.end(shared, &connection.name, queued.msg_id, &queued.cid);
+            }
             queued
         }));
     }

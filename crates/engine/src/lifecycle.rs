@@ -29,8 +29,10 @@ use crate::maintenance::lease_keeper::{self, Lease};
 use crate::maintenance::pruner;
 use crate::notifier::Notifier;
 use crate::options::EngineOptions;
+use crate::outbox::{self, Outbox};
 use crate::projects::Projects;
 use crate::remotes::Remotes;
+use crate::restoring::{self, Holding};
 use crate::runner::ToRunner;
 use crate::securing;
 use crate::securities::Securities;
@@ -67,6 +69,7 @@ pub(crate) async fn start(
     let (call_log, records) = CallLog::new(options.call_log_waiting_max);
     let other_workers = options.other_workers;
     let vault = Arc::new(Vault::new(options.keyring.clone(), Arc::clone(&dice)));
+    let (outbox, mails) = Outbox::new();
     let vitals = Vitals::new(Arc::clone(&clock), options.health);
     let shared = Arc::new(Shared {
         lease: Lease::new(Arc::clone(&clock), worker_id, options.lease, asked_at),
@@ -89,7 +92,9 @@ pub(crate) async fn start(
         tally: Tally::default(),
         vitals,
         remotes: Remotes::default(),
+        outbox,
         vault,
+        holding: Holding::default(),
         last_id: Mutex::default(),
         keys,
         last_audit_id: Mutex::new(AuditId::from_u128(0)),
@@ -97,9 +102,11 @@ pub(crate) async fn start(
         ended: watch::Sender::new(false),
     });
     securing::load(&shared).await?;
+    restoring::load(&shared).await?;
     shared.spawn_worker(Worker::Settler, settler::run(Arc::clone(&shared), orders));
     shared.spawn_worker(Worker::Intake, intake::run(Arc::clone(&shared), requests));
     shared.spawn_worker(Worker::CallLog, call_log::run(Arc::clone(&shared), records));
+    shared.spawn_worker(Worker::Mailer, outbox::run(Arc::clone(&shared), mails));
     shared.spawn_restarted(Worker::LeaseKeeper, lease_keeper::run);
     if let Err(error) = dispatcher::take_orphans(&shared).await {
         end(&shared);

@@ -3,7 +3,10 @@
 use postrider_core::Wait;
 use postrider_core::readiness::Bounds;
 use postrider_store::AUDIT_RETENTION;
+use postrider_wire::mail::Mailer;
+use postrider_wire::otlp::SpanSink;
 
+use crate::plug::Plug;
 use crate::vault::Keyring;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +41,12 @@ pub struct EngineOptions {
     pub job_batch_max: u32,
     /// How long jobs are kept after their end.
     pub job_retention: Wait,
+    /// Takes mails to people; without it none are sent.
+    pub mailer: Plug<dyn Mailer>,
+    /// After the first try of a mail; twice as long after each.
+    pub mail_pause: Wait,
+    /// Takes spans; without it none are made.
+    pub spans: Plug<dyn SpanSink>,
     /// How long is too long for the health checks.
     pub health: Bounds,
     /// Whether the tasks behind the health checks run; off where time is simulated and a tick each second would cost more than it shows.
@@ -62,6 +71,9 @@ impl Default for EngineOptions {
             jobs_active_max: 8,
             job_batch_max: 256,
             job_retention: Wait::from_secs(30 * 24 * 3600),
+            mailer: Plug::NONE,
+            mail_pause: Wait::from_secs(30),
+            spans: Plug::NONE,
             health: Bounds::default(),
             looks_at_itself: true,
         }

@@ -32,8 +32,10 @@ use crate::maintenance::dlq_sweeper::SweepNotice;
 use crate::maintenance::lease_keeper::Lease;
 use crate::notifier::Notifier;
 use crate::options::EngineOptions;
+use crate::outbox::Outbox;
 use crate::projects::Projects;
 use crate::remotes::Remotes;
+use crate::restoring::Holding;
 use crate::securities::Securities;
 use crate::settler::Settler;
 use crate::tally::Tally;
@@ -65,7 +67,9 @@ pub(crate) struct Shared {
     pub tally: Tally,
     pub vitals: Vitals,
     pub remotes: Remotes,
+    pub outbox: Outbox,
     pub vault: Arc<Vault>,
+    pub holding: Holding,
     /// The time of the last delivery's id, and its number in that millisecond.
     pub last_id: Mutex<(Timestamp, u16)>,
     pub keys: KeyBook,

@@ -16,8 +16,8 @@ use stage::*;
 fn keyed(request: u8) -> SendOptions {
     let ends_at = Timestamp::from_millis(BEGAN_MS + 86_400_000);
     SendOptions {
-        cid: None,
         idempotency: Some(Idempotency { key_hash: [1; 32], request_hash: [request; 32], ends_at }),
+        ..SendOptions::default()
     }
 }
 

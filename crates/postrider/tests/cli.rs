@@ -248,3 +248,24 @@ async fn z31_a_file_of_requests_is_published_in_its_order() {
     assert!(last.error().contains("nothing from line 1 on was stored"), "{last:?}");
     lab.server.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn completions_and_manual_pages_are_made_from_the_command_line_itself() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let ran = Ran::command(&format!("completions {shell}")).await;
+        assert!(ran.code == 0 && ran.stdout.contains("postrider") && ran.stdout.contains("connections"), "{ran:?}");
+    }
+    let ran = Ran::command("man").await;
+    assert!(ran.code == 0 && ran.stdout.contains(".TH postrider 1"), "{ran:?}");
+    let dir = tempfile::tempdir().unwrap();
+    let ran = Ran::command(&format!("man {}", dir.path().join("man1").display())).await;
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{ran:?}");
+    for page in ["postrider.1", "postrider-serve.1", "postrider-dlq-retry.1"] {
+        assert!(dir.path().join("man1").join(page).is_file(), "{page}");
+    }
+    // A store that this version has not is refused before anything is opened, and no password of its address is repeated.
+    let mut command = program();
+    command.args(["serve", "--store", "postgres://ada:hunter2@db/x", "--data"]).arg(dir.path().join("data"));
+    let ran = Ran::of(command, b"").await;
+    assert!(ran.code == 4 && ran.stderr.contains("sqlite:PATH") && !ran.stderr.contains("hunter2"), "{ran:?}");
+}

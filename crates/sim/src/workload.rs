@@ -155,7 +155,7 @@ impl Workload {
                 ends_at: Timestamp::from_millis(self.clock.now().as_millis() + 86_400_000),
             };
             let message = Message { head: RequestHead::default(), body: sent.clone() };
-            let options = SendOptions { cid: None, idempotency: Some(idempotency) };
+            let options = SendOptions { idempotency: Some(idempotency), ..SendOptions::default() };
             let calls = self.rng.random_bool(0.5);
             let (engine, oracle, key) = (engine.clone(), self.oracle.clone(), body.clone());
             tokio::spawn(async move {

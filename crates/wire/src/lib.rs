@@ -6,6 +6,8 @@
 pub mod auth;
 pub mod egress;
 pub mod guard;
+pub mod mail;
+pub mod otlp;
 pub mod resolve;
 pub mod send;
 mod tls;

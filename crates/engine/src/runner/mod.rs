@@ -106,6 +106,7 @@ pub(crate) fn outgoing(
         head: Arc::clone(head),
         body: body.clone(),
         credentials: None,
+        trace: None,
         timeout,
     }
 }

@@ -106,6 +106,28 @@ pub enum Command {
     Schema(SchemaArgs),
     /// The HTTP API as an OpenAPI 3.1 document
     Openapi,
+    /// Copy the store of the data directory to one file, while the server runs or not
+    Backup(BackupArgs),
+    /// Make a data directory from a backup; every queue is paused until somebody resumes it
+    Restore(RestoreArgs),
+    /// Completions for a shell
+    Completions { shell: clap_complete::Shell },
+    /// The manual page; with a directory, one page for each command in it
+    Man { dir: Option<PathBuf> },
+}
+
+#[derive(Debug, clap::Args)]
+pub struct BackupArgs {
+    /// The file to write; one that is there is never written over
+    #[arg(value_name = "FILE")]
+    pub to: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct RestoreArgs {
+    /// A file that `backup` wrote
+    #[arg(value_name = "FILE")]
+    pub from: PathBuf,
 }
 
 #[derive(Debug, clap::Args)]
@@ -117,6 +139,14 @@ pub struct ServeArgs {
     /// A YAML file to apply before anything is delivered; a bad one refuses the start
     #[arg(long, value_name = "FILE", env = "POSTRIDER_CONFIG")]
     pub config: Option<OsString>,
+
+    /// The store: sqlite:PATH; else `postrider.db` in the data directory
+    #[arg(long, value_name = "STORE", env = "POSTRIDER_STORE", conflicts_with = "demo")]
+    pub store: Option<String>,
+
+    /// After a restore: go on with the queues that it paused
+    #[arg(long)]
+    pub resume: bool,
 
     /// Try it out: connections to a built-in flaky receiver, some traffic, and a data directory that is gone afterwards
     #[arg(long)]

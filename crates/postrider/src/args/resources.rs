@@ -40,7 +40,11 @@ pub enum ConnectionsCommand {
         name: String,
     },
     Resume {
-        name: String,
+        #[arg(required_unless_present = "all")]
+        name: Option<String>,
+        /// Every paused connection of the project
+        #[arg(long, conflicts_with = "name")]
+        all: bool,
     },
 }
 

@@ -1,6 +1,6 @@
 //! `connections`: where requests go and how they are retried. Settings are checked by the server, which names each field it refuses.
 
-use postrider::{Connection, PageQuery};
+use postrider::{Client, Connection, PageQuery};
 use serde_json::{Map, Value};
 
 use super::{reach, show};
@@ -46,9 +46,32 @@ pub async fn run(global: &GlobalArgs, command: ConnectionsCommand) -> Result<Exi
             }
         }
         ConnectionsCommand::Pause { name } => one(global, &client.pause_connection(&name).await?),
-        ConnectionsCommand::Resume { name } => one(global, &client.resume_connection(&name).await?),
+        ConnectionsCommand::Resume { name: Some(name), .. } => one(global, &client.resume_connection(&name).await?),
+        ConnectionsCommand::Resume { name: None, .. } => resume_all(global, &client).await?,
     }
     Ok(Exit::Done)
+}
+
+/// Those that are paused, by hand or by a restore.
+async fn resume_all(global: &GlobalArgs, client: &Client) -> Result<(), Failed> {
+    let (mut resumed, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = client.connections(&PageQuery { limit: Some(1000), cursor }).await?;
+        for connection in page.data.iter().filter(|connection| connection.state.paused) {
+            let name = format!("{}:{}", connection.kind, connection.name);
+            resumed.push(client.resume_connection(&name).await?);
+        }
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    if global.json {
+        output::print_json(&resumed);
+    } else {
+        output::print(&format!("{} resumed", resumed.len()));
+    }
+    Ok(())
 }
 
 /// The file's object, with the pairs over it.

@@ -1,16 +1,20 @@
 //! One file per command. Each asks the server through the client and shows the answer; none knows how the server does it.
 
 mod access;
+mod backup;
+mod completions;
 mod connections;
 mod deliveries;
 mod dlq;
 mod export;
 mod import;
 mod jobs;
+mod man;
 mod openapi;
 mod publish;
 mod queue;
 mod reach;
+mod restore;
 mod schedule;
 mod schema;
 mod security;
@@ -43,5 +47,9 @@ pub async fn run(args: Args) -> Result<Exit, Failed> {
         Command::Export(args) => export::run(&global, args).await,
         Command::Schema(args) => schema::run(args),
         Command::Openapi => Ok(openapi::run()),
+        Command::Backup(args) => backup::run(&global, args).await,
+        Command::Restore(args) => restore::run(&global, args).await,
+        Command::Completions { shell } => Ok(completions::run(shell)),
+        Command::Man { dir } => man::run(dir.as_deref()),
     }
 }

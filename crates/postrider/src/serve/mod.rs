@@ -3,13 +3,14 @@
 //! It must not know how any of them works.
 
 mod config;
-mod data_dir;
+pub mod data_dir;
 mod logs;
+mod outside;
 mod secrets_key;
 pub mod server_file;
 mod settings;
 mod signals;
-mod store;
+pub mod store;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -53,13 +54,23 @@ pub async fn run(data: &Path, args: ServeArgs) -> Result<Exit, Failed> {
     let data = if args.demo { DataDir::temporary()? } else { DataDir::at(data)? };
     // The port first: a server that nobody can reach must not deliver, and one that opens a large store says so to those who ask.
     let front = Front::open(args.listen).await?;
-    let store = store::open(&data).await?;
+    let store = store::open(args.store.as_deref(), &data).await?;
+    if args.resume {
+        resume(&*store).await?;
+    }
     let running = Running::start(store, &data, front, &settings, config.as_ref()).await?;
     let demo = if args.demo { Some(Demo::start(&running.address, running.demo_key.as_deref()).await?) } else { None };
     let exit = running.until_stopped(&mut signals).await;
     drop(demo);
     flood.tell_once();
     Ok(exit)
+}
+
+/// D08: whoever starts so says that no other server works on the original.
+async fn resume(store: &dyn Store) -> Result<(), Failed> {
+    let resumed = postrider_engine::resume_held(store, &*SystemClock::shared(), &*SystemDice::shared()).await?;
+    tracing::info!(event = log::STORE_RESUMED, resumed, "queues that a restore had paused go on");
+    Ok(())
 }
 
 /// Listens, and answers that the server is starting.
@@ -114,8 +125,13 @@ impl Running {
         let made = admin_key(&*store, settings.admin_key.as_deref(), &*dice).await?;
         let admin = AdminKey::load(&*store).await?;
         let egress = Arc::new(Egress::new(&settings.opened));
+        let options = EngineOptions {
+            keyring,
+            mailer: settings.outside.mailer(&egress)?,
+            spans: settings.outside.spans(&egress)?,
+            ..settings.engine.clone()
+        };
         let sender = Arc::new(HttpSender::new(HttpOptions::default(), egress));
-        let options = EngineOptions { keyring, ..settings.engine.clone() };
         let engine = Engine::start(Arc::clone(&store), sender, Arc::clone(&clock), dice, options)
             .await
             .map_err(|error| Failed::new(Exit::StoreUnavailable, error.to_string()))?;
@@ -178,6 +194,12 @@ impl From<KeyError> for Failed {
             KeyError::Missing | KeyError::Unreadable | KeyError::Store(_) => Exit::StoreUnavailable,
         };
         Failed::new(exit, error.to_string())
+    }
+}
+
+impl From<postrider_core::SettingError> for Failed {
+    fn from(error: postrider_core::SettingError) -> Self {
+        Failed::new(Exit::Refused, error.to_string())
     }
 }
 

@@ -10,6 +10,7 @@ use postrider_core::{SettingError, Wait};
 use postrider_engine::EngineOptions;
 
 use super::logs::LogFormat;
+use super::outside::Outside;
 use super::secrets_key::{self, SecretsKey};
 use crate::exit::{Exit, Failed};
 
@@ -20,6 +21,7 @@ pub struct Settings {
     pub admin_key: Option<String>,
     pub secrets_key: SecretsKey,
     pub engine: EngineOptions,
+    pub outside: Outside,
     /// Addresses opened that are closed otherwise.
     pub opened: Vec<IpNet>,
     /// `POSTRIDER_MASK_HEADERS`, beside those that always are (D14).
@@ -105,6 +107,10 @@ impl Settings {
             errors.push(error);
             SecretsKey::default()
         });
+        let outside = Outside::read(variable).unwrap_or_else(|found| {
+            errors.extend(found);
+            Outside::default()
+        });
         let log_format = log_format(variable(LOG_FORMAT).as_deref()).unwrap_or_else(|error| {
             errors.push(error);
             LogFormat::default()
@@ -118,6 +124,7 @@ impl Settings {
         Ok(Settings {
             log: variable("POSTRIDER_LOG").unwrap_or_else(|| log_default.to_owned()),
             log_format,
+            outside,
             admin_key: variable("POSTRIDER_ADMIN_KEY"),
             secrets_key,
             engine: EngineOptions {

@@ -4,6 +4,7 @@
 //! task for the simulator. It must not know policies, clocks or who calls.
 
 mod audit;
+pub mod backup;
 mod bodies;
 mod calls;
 mod checkpoint;

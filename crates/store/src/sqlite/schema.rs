@@ -9,6 +9,11 @@ use crate::StoreError;
 /// One entry a version, applied in order; `PRAGMA user_version` counts them. An entry that was ever released is never changed.
 const MIGRATIONS: &[&str] = &[FIRST];
 
+/// The version that this program reads and writes.
+pub(super) const fn newest() -> i64 {
+    MIGRATIONS.len() as i64
+}
+
 /// Brings the file to the newest version, each step in a transaction of its own.
 ///
 /// # Errors

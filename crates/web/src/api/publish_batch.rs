@@ -14,7 +14,7 @@ use postrider_core::outcome::Outcome;
 use postrider_engine::{ConnectionRef, Refusal, SendOptions};
 use serde_json::{Value, json};
 
-use super::send::{caller_cid, data_format, message};
+use super::send::{caller_cid, caller_trace, data_format, message};
 use super::{Acting, AppState, connection_ref, idempotency, ok};
 use crate::problem::{FieldError, Problem};
 use crate::read::{Fields, Lines, Query, Segments, essence};
@@ -138,7 +138,7 @@ impl Batch {
         let path = format!("{}/{number}", caller.path);
         let now = self.state.clock.now();
         let idempotency = idempotency::read(&caller.headers, self.project, &path, line, now)?;
-        Ok((message, SendOptions { cid: caller.cid.clone(), idempotency }))
+        Ok((message, SendOptions { cid: caller.cid.clone(), idempotency, trace: caller_trace(&caller.headers) }))
     }
 
     /// Stores what is ready, in its order.

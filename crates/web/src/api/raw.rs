@@ -16,7 +16,7 @@ use postrider_engine::{ConnectionRef, SendOptions};
 use super::Acting;
 use super::idempotency::{self, RAW_HEADER};
 use super::raw_answer::{CutShort, Unmeasured};
-use super::send::{caller_cid, not_taken, result_response};
+use super::send::{caller_cid, caller_trace, not_taken, result_response};
 use crate::auth::API_KEY_HEADER;
 use crate::problem::{Problem, clipped};
 use crate::read::{collect_content, decoded};
@@ -56,7 +56,7 @@ pub async fn raw(Acting(state): Acting, request: Request) -> Result<Response, Pr
     let headers = passed_on(&parts.headers)?;
     state.refuse_our_keys(&headers)?;
     let body = collect_content(&parts.headers, body, &state.options.body).await?;
-    let head = RequestHead { method, path: target.rest, params: Vec::new(), headers };
+    let head = RequestHead { method, path: target.rest, params: Vec::new(), headers, trace: None };
     let mut idempotency = None;
     // Z12: a request that only reads is made anew each time.
     if !connection.spec.target.only_reads(&head) {
@@ -65,7 +65,7 @@ pub async fn raw(Acting(state): Acting, request: Request) -> Result<Response, Pr
         idempotency = idempotency::read_named(RAW_HEADER, &parts.headers, place, &body, state.clock.now())?;
     }
     let only_head = head.method.as_str() == "HEAD";
-    let options = SendOptions { cid, idempotency };
+    let options = SendOptions { cid, idempotency, trace: caller_trace(&parts.headers) };
     let outcome = state.engine.send(project, &named, Message { head, body }, options).await.map_err(not_taken)?;
     Ok(answer(&outcome, only_head))
 }

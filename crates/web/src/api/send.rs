@@ -8,6 +8,7 @@ use postrider_core::connection::{Connection, DataFormat};
 use postrider_core::id::Cid;
 use postrider_core::message::{HeaderList, Message, Method, RequestHead};
 use postrider_core::outcome::{Outcome, OutcomeState};
+use postrider_core::trace::TraceContext;
 use postrider_engine::{Refusal, SendOptions};
 use serde_json::value::RawValue;
 
@@ -79,7 +80,7 @@ async fn take(
         // Z12: a request that only reads is made anew each time; nothing is stored that a repeat could answer from.
         idempotency = None;
     }
-    let options = SendOptions { cid, idempotency };
+    let options = SendOptions { cid, idempotency, trace: caller_trace(&input.headers) };
     let outcome = match how {
         How::Send => state.engine.send(project, &named, message, options).await,
         How::Publish => state.engine.publish(project, &named, message, options).await,
@@ -126,6 +127,18 @@ pub(super) fn caller_cid(headers: &HeaderMap) -> Result<Option<Cid>, Problem> {
     Ok(Some(Cid::from_stored(text)))
 }
 
+/// What the caller's `traceparent` says; one that cannot be read, or that comes twice, is as good as none.
+pub(super) fn caller_trace(headers: &HeaderMap) -> Option<TraceContext> {
+    let mut parents = headers.get_all("traceparent").iter();
+    let parent = parents.next()?.to_str().ok()?;
+    if parents.next().is_some() {
+        return None;
+    }
+    // Several lines are one list.
+    let states: Vec<&str> = headers.get_all("tracestate").iter().filter_map(|state| state.to_str().ok()).collect();
+    TraceContext::parse(parent, Some(&states.join(","))).ok()
+}
+
 /// The request for a remote system that the body of a `/send` or `/publish` asks for.
 ///
 /// # Errors
@@ -142,7 +155,7 @@ pub(super) fn message(mut fields: Fields, format: DataFormat) -> Result<Message,
     let given = fields.body();
     let body = body_bytes(&mut fields, given, format);
     fields.finish(&FIELDS)?;
-    Ok(Message { head: RequestHead { method, path, params, headers }, body })
+    Ok(Message { head: RequestHead { method, path, params, headers, trace: None }, body })
 }
 
 fn method(fields: &mut Fields) -> Method {
@@ -270,10 +283,12 @@ mod tests {
         let mut fields = Fields::read(&headers, json.as_bytes()).unwrap();
         let (method, path) = (method(&mut fields), path(&mut fields));
         let (params, list) = (pairs(&mut fields, "params"), super::headers(&mut fields));
-        fields.finish(&FIELDS).map(|()| RequestHead { method, path, params, headers: list }).map_err(|problem| {
-            let json = problem.to_json();
-            json["errors"].as_array().unwrap().iter().map(|e| e["field"].as_str().unwrap().to_owned()).collect()
-        })
+        fields.finish(&FIELDS).map(|()| RequestHead { method, path, params, headers: list, trace: None }).map_err(
+            |problem| {
+                let json = problem.to_json();
+                json["errors"].as_array().unwrap().iter().map(|e| e["field"].as_str().unwrap().to_owned()).collect()
+            },
+        )
     }
 
     #[test]

@@ -19,6 +19,7 @@ use bytes::Bytes;
 use postrider_core::connection::Connection;
 use postrider_core::id::{Cid, ConnectionId, DeliveryId};
 use postrider_core::message::RequestHead;
+use postrider_core::trace::TraceContext;
 use postrider_core::{Reply, Wait};
 
 pub use check::check;
@@ -40,6 +41,8 @@ pub struct Outgoing {
     pub body: Bytes,
     /// What the connection's security definition says; computed into headers here and recorded nowhere (D32).
     pub credentials: Option<Arc<Credentials>>,
+    /// Goes out as `traceparent` and `tracestate`, in place of what the request itself has under these names.
+    pub trace: Option<TraceContext>,
     /// From connect to the status line; the body is read until the same deadline (D24).
     pub timeout: Wait,
 }

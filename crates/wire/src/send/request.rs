@@ -19,6 +19,8 @@ use crate::auth::Authorization;
 const CID: HeaderName = HeaderName::from_static("x-postrider-cid");
 const MSG_ID: HeaderName = HeaderName::from_static("x-postrider-msg-id");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
+const TRACE_STATE: HeaderName = HeaderName::from_static("tracestate");
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
 
@@ -86,6 +88,13 @@ fn headers(route: &Route, outgoing: &Outgoing) -> Result<HeaderMap, Unsendable> 
     map.insert(MSG_ID, id);
     map.insert(CID, HeaderValue::from_str(outgoing.cid.as_str()).map_err(|_| Unsendable::Header(CID.to_string()))?);
     map.entry(USER_AGENT).or_insert(OUR_USER_AGENT);
+    if let Some(trace) = &outgoing.trace {
+        map.insert(TRACE_PARENT, text_value(trace.parent(), &TRACE_PARENT)?);
+        map.remove(TRACE_STATE);
+        if let Some(state) = trace.state() {
+            map.insert(TRACE_STATE, text_value(state.to_owned(), &TRACE_STATE)?);
+        }
+    }
     Ok(map)
 }
 

@@ -13,7 +13,15 @@ fn standing() -> Schema {
         sometimes("detail", Schema::text().example("the store cannot take writes").describe("What fails.")),
         sometimes("action", Schema::text().example("free some disk room").describe("What to do about it.")),
     ]);
-    Schema::object([always("status", status()), always("checks", Schema::list(check))]).named("Standing")
+    let restored = Schema::object([
+        always("at", Schema::time()),
+        always("paused", Schema::whole(0, u64::from(u32::MAX)).describe("Connections that the restore paused.")),
+        always("detail", Schema::text()),
+        always("action", Schema::text()),
+    ]);
+    let restored = restored.describe("Only after a restore, until its queues go on.");
+    Schema::object([always("status", status()), always("checks", Schema::list(check)), sometimes("restored", restored)])
+        .named("Standing")
 }
 
 fn health(id: &'static str, summary: &'static str) -> Operation {

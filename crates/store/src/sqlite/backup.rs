@@ -1,0 +1,212 @@
+//! A copy of a store in one file, while it is open elsewhere or not (D08), and what can be said of a file without opening it as a store.
+//!
+//! The copy is of one instant: a read transaction holds the snapshot, pages are copied in short steps, and the writer never waits for it. The WAL
+//! grows meanwhile by what is written. It must not change the file that it reads.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, OpenFlags};
+
+use super::disk::beside;
+use super::schema;
+use crate::StoreError;
+
+/// 1 MiB a step.
+const STEP_PAGES: i32 = 256;
+/// Between two steps, so that the disk is there for others too.
+const BREATH: Duration = Duration::from_millis(2);
+/// What was copied goes to the disk this often, and not all at once in the end.
+const SYNC_EVERY_STEPS: u32 = 16;
+const BUSY: Duration = Duration::from_secs(30);
+
+/// What must be the same in both files.
+const COUNTED: [&str; 8] =
+    ["project", "connection", "security", "delivery", "delivery_log", "attempt", "topic_message", "audit"];
+
+/// How far a copy is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    pub pages: u64,
+    pub pages_total: u64,
+}
+
+/// A copy that was read back and found whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Copied {
+    pub bytes: u64,
+    /// Rows, by table.
+    pub rows: Vec<(&'static str, u64)>,
+}
+
+/// What a file says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inspected {
+    pub schema_version: i64,
+    /// The version that this program reads and writes.
+    pub schema_expected: i64,
+    /// What `PRAGMA quick_check` found, at most a few lines; empty: nothing is wrong.
+    pub damage: Vec<String>,
+    pub database_bytes: u64,
+    pub wal_bytes: u64,
+}
+
+/// Copies the store `from` to the new file `to`, and reads the copy back: its structure, and as many rows as the source had at that instant. `to` is on
+/// disk when this returns; a copy that fails is not there.
+///
+/// # Errors
+/// `Unavailable` when `from` cannot be read or `to` cannot be written, or is there already; `Corrupt` when the source is no store or the copy is not
+/// what was read.
+pub fn copy(from: &Path, to: &Path, told: &mut dyn FnMut(Progress)) -> Result<Copied, StoreError> {
+    let source = reader(from)?;
+    if schema_version(&source)? == 0 {
+        return Err(StoreError::Corrupt(format!("`{}` is no store", from.display())));
+    }
+    // Under another name until it is whole, and never over what is there.
+    if to.exists() {
+        return Err(unwritten(to, &std::io::ErrorKind::AlreadyExists.into()));
+    }
+    let partial = beside(to, ".partial");
+    File::options().write(true).create_new(true).open(&partial).map_err(|error| unwritten(&partial, &error))?;
+    let copied = copy_into(&source, &partial, told).and_then(|rows| {
+        let bytes = std::fs::metadata(&partial).map_err(|error| unwritten(&partial, &error))?.len();
+        std::fs::rename(&partial, to).map_err(|error| unwritten(to, &error))?;
+        sync_directory(to)?;
+        Ok(Copied { bytes, rows })
+    });
+    if copied.is_err() {
+        let _ = std::fs::remove_file(&partial);
+    }
+    copied
+}
+
+/// Gives a store that is closed another name, on disk when this returns; one that is there is not written over.
+pub fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
+    if to.exists() {
+        return Err(unwritten(to, &std::io::ErrorKind::AlreadyExists.into()));
+    }
+    std::fs::rename(from, to).map_err(|error| unwritten(to, &error))?;
+    let _ = std::fs::remove_file(beside(from, ".lock"));
+    sync_directory(to)
+}
+
+/// So that the name outlives a crash too.
+fn sync_directory(file: &Path) -> Result<(), StoreError> {
+    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(directory).and_then(|directory| directory.sync_all()).map_err(|error| unwritten(file, &error))
+}
+
+fn copy_into(
+    source: &Connection,
+    to: &Path,
+    told: &mut dyn FnMut(Progress),
+) -> Result<Vec<(&'static str, u64)>, StoreError> {
+    // The snapshot: from the first read on, and until it is let go.
+    source.execute_batch("BEGIN")?;
+    let wanted = counts(source)?;
+    let mut copy = Connection::open(to)?;
+    copy.execute_batch("PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF;")?;
+    let synced = File::options().write(true).open(to).map_err(|error| unwritten(to, &error))?;
+    {
+        let backup = Backup::new(source, &mut copy)?;
+        for step in 1u32.. {
+            let result = backup.step(STEP_PAGES)?;
+            let now = backup.progress();
+            let (total, left) = (u64::try_from(now.pagecount).unwrap_or(0), u64::try_from(now.remaining).unwrap_or(0));
+            told(Progress { pages: total.saturating_sub(left), pages_total: total });
+            if result == StepResult::Done {
+                break;
+            }
+            if step.is_multiple_of(SYNC_EVERY_STEPS) {
+                synced.sync_data().map_err(|error| unwritten(to, &error))?;
+            }
+            // Nobody wakes it, and waking early would do no harm.
+            std::thread::park_timeout(BREATH);
+        }
+    }
+    source.execute_batch("COMMIT")?;
+    // A file of its own: no WAL beside it.
+    copy.query_row("PRAGMA journal_mode = DELETE", [], |_| Ok(()))?;
+    drop(copy);
+    synced.sync_all().map_err(|error| unwritten(to, &error))?;
+    verify(to, &wanted)?;
+    Ok(wanted)
+}
+
+fn verify(copy: &Path, wanted: &[(&'static str, u64)]) -> Result<(), StoreError> {
+    let copied = reader(copy)?;
+    let damage = damage(&copied, "integrity_check")?;
+    if !damage.is_empty() {
+        return Err(StoreError::Corrupt(format!("the copy is damaged: {}", damage.join("; "))));
+    }
+    let found = counts(&copied)?;
+    if found != wanted {
+        return Err(StoreError::Corrupt(format!("the copy has {found:?} rows and not {wanted:?}")));
+    }
+    Ok(())
+}
+
+/// Looks at a store without opening it as one: another process may have it.
+///
+/// # Errors
+/// As `copy`, for `from`.
+pub fn inspect(database: &Path) -> Result<Inspected, StoreError> {
+    let connection = reader(database)?;
+    let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
+    Ok(Inspected {
+        schema_version: schema_version(&connection)?,
+        schema_expected: schema::newest(),
+        damage: damage(&connection, "quick_check")?,
+        database_bytes: bytes(database),
+        wal_bytes: bytes(&beside(database, "-wal")),
+    })
+}
+
+fn reader(database: &Path) -> Result<Connection, StoreError> {
+    if !database.is_file() {
+        return Err(StoreError::Unavailable(format!("there is no file `{}`", database.display())));
+    }
+    let named = |error: rusqlite::Error| match StoreError::from(error) {
+        StoreError::Corrupt(why) => StoreError::Corrupt(format!("`{}` is no store: {why}", database.display())),
+        other => StoreError::Unavailable(format!("`{}` cannot be read: {other}", database.display())),
+    };
+    // Reading beside a writer needs its shared memory, hence not read-only; `query_only` keeps the rows as they are.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(database, flags).map_err(named)?;
+    connection.busy_timeout(BUSY).map_err(named)?;
+    connection.execute_batch("PRAGMA query_only = ON;").map_err(named)?;
+    let ours = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'delivery_log')";
+    if !connection.query_row(ours, [], |row| row.get::<_, bool>(0)).map_err(named)? {
+        return Err(StoreError::Corrupt(format!("`{}` is no store", database.display())));
+    }
+    Ok(connection)
+}
+
+fn schema_version(connection: &Connection) -> Result<i64, StoreError> {
+    Ok(connection.query_row("PRAGMA user_version", [], |row| row.get(0))?)
+}
+
+fn counts(connection: &Connection) -> Result<Vec<(&'static str, u64)>, StoreError> {
+    let count = |table: &'static str| {
+        let count: i64 = connection.query_row(&format!("SELECT COUNT(*) FROM {table}"), [], |row| row.get(0))?;
+        Ok((table, u64::try_from(count).unwrap_or(0)))
+    };
+    COUNTED.into_iter().map(count).collect()
+}
+
+fn damage(connection: &Connection, pragma: &str) -> Result<Vec<String>, StoreError> {
+    let mut statement = connection.prepare(&format!("PRAGMA {pragma}(10)"))?;
+    let lines = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()?;
+    Ok(if lines == ["ok"] { Vec::new() } else { lines })
+}
+
+fn unwritten(to: &Path, error: &std::io::Error) -> StoreError {
+    match error.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            StoreError::Unavailable(format!("`{}` is there already, and is not written over", to.display()))
+        }
+        _ => StoreError::Unavailable(format!("`{}` cannot be written: {error}", to.display())),
+    }
+}

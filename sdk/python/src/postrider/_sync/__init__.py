@@ -1,0 +1,1 @@
+"""The blocking client, made from `_async` by `tools/unasync.py`."""

@@ -1,0 +1,167 @@
+# Made by tools/unasync.py from _async/fhir.py: change it there.
+"""Calls to HL7 FHIR connections, and resources that are saved through them. It must not know the shapes of resources."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Union
+
+from .._content import Params, body_fields, call_fields, plain
+from .._exchange import json_request, segment
+from ..errors import BadArgument, NotDelivered
+from ..results import Result
+from .connections import Connection
+
+
+class FhirConnection(Connection):
+    """An outgoing FHIR connection (Z33)."""
+
+    type = "fhir"
+
+    def resource(self, resource_type: str, **elements: Any) -> Resource:
+        """A resource to fill in and save. Nothing is sent."""
+        segment(resource_type, "resource_type")
+        return Resource(self, {"resourceType": resource_type, **elements})
+
+    def read(self, resource_type: str, resource_id: str) -> Resource:
+        """The resource of this type and id.
+
+        Raises:
+            NotDelivered: it could not be read; its `result` says why.
+        """
+        path = f"/{segment(resource_type, 'resource_type')}/{segment(resource_id, 'resource_id')}"
+        return Resource(self, _resource_of(self.execute("GET", path)))
+
+    def search(self, resource_type: str, params: Params = None) -> List[Resource]:
+        """The resources on the first page of a search.
+
+        Raises:
+            NotDelivered: the search could not be made; its `result` says why.
+        """
+        result = self.execute("GET", f"/{segment(resource_type, 'resource_type')}", params=params)
+        entries = _resource_of(result).get("entry") or []
+        found = [one.get("resource") for one in entries if isinstance(one, dict)]
+        return [Resource(self, one) for one in found if isinstance(one, dict)]
+
+    def execute(
+        self,
+        method: str,
+        path: str,
+        data: Any = None,
+        *,
+        params: Params = None,
+        headers: Params = None,
+        idempotency_key: Optional[str] = None,
+        cid: Optional[str] = None,
+    ) -> Result:
+        """Any interaction of FHIR, by its method and its path below the connection's address."""
+        fields = {**call_fields(method=method, path=path, params=params, headers=headers), **body_fields(data)}
+        return self._take("send", fields, idempotency_key, cid, reads=method.upper() in ("GET", "HEAD"))
+
+    def publish(
+        self,
+        resource: Union[Resource, Mapping[str, Any]],
+        *,
+        headers: Params = None,
+        idempotency_key: Optional[str] = None,
+        cid: Optional[str] = None,
+    ) -> Result:
+        """Puts a resource in the queue, to be created, or with an id to be updated; it is stored when this returns (Z31)."""
+        elements = resource.to_dict() if isinstance(resource, Resource) else resource
+        method, path = _where(elements)
+        fields = {**call_fields(method=method, path=path, headers=headers), "body": plain(elements, "resource")}
+        return self._take("publish", fields, idempotency_key, cid)
+
+    def has_queue(self) -> bool:
+        """Whether the connection's queue is on now."""
+        request = json_request("GET", self._path, query=(("type", self.type),))
+        return self._core.ask(request, lambda json: json.get("use_queue") is True)
+
+
+class Resource:
+    """A FHIR resource. Its elements are attributes (`patient.birthDate = …`) and items (`patient['birthDate']`) alike."""
+
+    _connection: FhirConnection
+    _elements: Dict[str, Any]
+
+    def __init__(self, connection: FhirConnection, elements: Mapping[str, Any]) -> None:
+        object.__setattr__(self, "_connection", connection)
+        object.__setattr__(self, "_elements", dict(elements))
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return object.__getattribute__(self, "_elements")[name]
+        except KeyError:
+            raise AttributeError(f"the resource has no `{name}`") from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if hasattr(type(self), name):
+            raise AttributeError(f"`{name}` is a method: set the element as resource[{name!r}]")
+        self._elements[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        self._elements.pop(name, None)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._elements[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._elements[name] = value
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._elements
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._elements)
+
+    def __repr__(self) -> str:
+        return f"<FHIR {self._elements.get('resourceType')} {self._elements.get('id') or 'not saved'}>"
+
+    def to_dict(self) -> Dict[str, Any]:
+        """The elements as they are now."""
+        return dict(self._elements)
+
+    def save(
+        self, *, headers: Params = None, idempotency_key: Optional[str] = None, cid: Optional[str] = None
+    ) -> Any:
+        """Creates the resource, or updates it where it has an id (Z33).
+
+        Returns:
+            With the connection's queue on the `Result`. With it off the saved resource, which is this one with the elements that came back.
+
+        Raises:
+            NotDelivered: the queue is off, and it could not be saved.
+        """
+        method, path = _where(self._elements)
+        # Asked for first, so that a key that may not look at connections is refused before anything is sent.
+        has_queue = self._connection.has_queue()
+        result = self._connection.execute(
+            method, path, self._elements, headers=headers, idempotency_key=idempotency_key, cid=cid
+        )
+        if has_queue:
+            return result
+        if not result.is_ok:
+            raise NotDelivered(result)
+        if result.response is not None and isinstance(result.response.data, dict):
+            object.__setattr__(self, "_elements", dict(result.response.data))
+        return self
+
+    def delete(self, *, headers: Params = None, cid: Optional[str] = None) -> Result:
+        """Deletes the resource; it must have an id."""
+        method, path = _where(self._elements)
+        if method != "PUT":
+            raise BadArgument("id", "a resource without an id cannot be deleted")
+        return self._connection.execute("DELETE", path, headers=headers, cid=cid)
+
+
+def _where(elements: Mapping[str, Any]) -> "tuple[str, str]":
+    kind, own_id = elements.get("resourceType"), elements.get("id")
+    if not isinstance(kind, str) or not kind:
+        raise BadArgument("resourceType", "it is missing: every FHIR resource says what it is")
+    place = f"/{segment(kind, 'resourceType')}"
+    return ("POST", place) if own_id is None else ("PUT", f"{place}/{segment(own_id, 'id')}")
+
+
+def _resource_of(result: Result) -> Dict[str, Any]:
+    if not result.is_ok or result.response is None or not isinstance(result.response.data, dict):
+        raise NotDelivered(result)
+    return result.response.data
