@@ -54,9 +54,9 @@ pub enum ConnectionKind {
 
 impl ConnectionKind {
     /// In the order in which lists name them.
-    pub const ALL: [ConnectionKind; 1] = [ConnectionKind::Rest];
+    pub const ALL: [ConnectionKind; 2] = [ConnectionKind::Rest, ConnectionKind::Mllp];
     /// What may be written, in words that continue "allowed is …".
-    pub const ALLOWED: &str = "one of rest";
+    pub const ALLOWED: &str = "one of rest, mllp";
 
     pub const fn as_str(self) -> &'static str {
         match self {

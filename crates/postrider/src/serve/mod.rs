@@ -22,7 +22,7 @@ use postrider_core::log;
 use postrider_engine::{Clock, Dice, Engine, EngineOptions, SystemClock, SystemDice, Vault};
 use postrider_store::Store;
 use postrider_web::{AdminKey, ApiOptions, AppState, BindError, Entrance, KeyError, Server, ServerLimits};
-use postrider_wire::{Egress, HttpOptions, HttpSender};
+use postrider_wire::{Egress, HttpOptions, Senders};
 
 use crate::args::ServeArgs;
 use crate::demo::Demo;
@@ -131,7 +131,7 @@ impl Running {
             spans: settings.outside.spans(&egress)?,
             ..settings.engine.clone()
         };
-        let sender = Arc::new(HttpSender::new(HttpOptions::default(), egress));
+        let sender = Arc::new(Senders::new(HttpOptions::default(), egress));
         let engine = Engine::start(Arc::clone(&store), sender, Arc::clone(&clock), dice, options)
             .await
             .map_err(|error| Failed::new(Exit::StoreUnavailable, error.to_string()))?;

@@ -9,6 +9,7 @@ use http::HeaderValue;
 use postrider_core::connection::{Connection, DataFormat, RestTarget};
 use tokio::sync::Semaphore;
 
+use super::link::Link;
 use super::origin::Origin;
 use super::pool::Pool;
 
@@ -30,7 +31,7 @@ pub(super) struct Route {
     pub(super) content_type: HeaderValue,
     /// Attempts at once; each has at most one socket, so this bounds the sockets too.
     pub(super) slots: Semaphore,
-    pub(super) pool: Arc<Pool>,
+    pub(super) pool: Arc<Pool<Box<Link>>>,
 }
 
 impl Route {

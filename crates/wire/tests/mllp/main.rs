@@ -1,0 +1,9 @@
+//! The sender of MLLP connections against receivers that do as they are told. Names in `m01` to `m43` are those of reports from the field.
+
+mod acks;
+mod batches;
+mod cases;
+mod faults;
+mod receiver;
+mod sockets;
+mod tls;
