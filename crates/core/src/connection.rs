@@ -4,12 +4,16 @@
 
 mod mllp;
 mod rest;
+mod soap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use mllp::{AckMatch, ApplicationAck, Framing, MllpTarget, RetryOn, SegmentEnds};
 pub use rest::RestTarget;
+pub use soap::{
+    ElementForm, ElementName, SoapOperation, SoapTarget, WsAddressing, is_action, is_local_name, is_namespace,
+};
 
 use crate::Timestamp;
 use crate::id::{ConnectionId, ProjectId};
@@ -50,18 +54,20 @@ pub struct ConnectionSpec {
 pub enum ConnectionKind {
     Rest,
     Mllp,
+    Soap,
 }
 
 impl ConnectionKind {
     /// In the order in which lists name them.
-    pub const ALL: [ConnectionKind; 2] = [ConnectionKind::Rest, ConnectionKind::Mllp];
+    pub const ALL: [ConnectionKind; 3] = [ConnectionKind::Rest, ConnectionKind::Mllp, ConnectionKind::Soap];
     /// What may be written, in words that continue "allowed is …".
-    pub const ALLOWED: &str = "one of rest, mllp";
+    pub const ALLOWED: &str = "one of rest, mllp, soap";
 
     pub const fn as_str(self) -> &'static str {
         match self {
             ConnectionKind::Rest => "rest",
             ConnectionKind::Mllp => "mllp",
+            ConnectionKind::Soap => "soap",
         }
     }
 
@@ -75,6 +81,7 @@ impl ConnectionKind {
 pub enum Target {
     Rest(RestTarget),
     Mllp(MllpTarget),
+    Soap(Box<SoapTarget>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +92,8 @@ pub enum DataFormat {
     Xml,
     /// Messages of HL7 version 2: no choice of anybody's, but what goes over MLLP.
     Hl7,
+    /// JSON or XML that becomes an envelope.
+    Soap,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,27 +131,45 @@ impl Target {
         match self {
             Target::Rest(_) => ConnectionKind::Rest,
             Target::Mllp(_) => ConnectionKind::Mllp,
+            Target::Soap(_) => ConnectionKind::Soap,
         }
     }
 
     pub const fn rest(&self) -> Option<&RestTarget> {
         match self {
             Target::Rest(rest) => Some(rest),
-            Target::Mllp(_) => None,
+            Target::Mllp(_) | Target::Soap(_) => None,
         }
     }
 
     pub const fn mllp(&self) -> Option<&MllpTarget> {
         match self {
             Target::Mllp(mllp) => Some(mllp),
-            Target::Rest(_) => None,
+            Target::Rest(_) | Target::Soap(_) => None,
+        }
+    }
+
+    pub fn soap(&self) -> Option<&SoapTarget> {
+        match self {
+            Target::Soap(soap) => Some(soap),
+            Target::Rest(_) | Target::Mllp(_) => None,
+        }
+    }
+
+    /// The way over HTTP, for the kinds that take it.
+    pub fn http(&self) -> Option<&RestTarget> {
+        match self {
+            Target::Rest(rest) => Some(rest),
+            Target::Soap(soap) => Some(&soap.http),
+            Target::Mllp(_) => None,
         }
     }
 
     /// Where requests go, as people are shown it; placeholders as written.
     pub fn address(&self) -> String {
         match self {
-            Target::Rest(rest) => format!("{}{}", rest.host, rest.url_path.as_str()),
+            Target::Rest(rest) => rest.address(),
+            Target::Soap(soap) => soap.http.address(),
             Target::Mllp(mllp) => mllp.address(),
         }
     }
@@ -152,6 +179,7 @@ impl Target {
         match self {
             Target::Rest(rest) => rest.data_format,
             Target::Mllp(_) => DataFormat::Hl7,
+            Target::Soap(_) => DataFormat::Soap,
         }
     }
 
@@ -159,7 +187,8 @@ impl Target {
     pub fn only_reads(&self, head: &RequestHead) -> bool {
         match self {
             Target::Rest(_) => head.method.only_reads(),
-            Target::Mllp(_) => false,
+            // Every call of an operation queues (Z34): nobody but the service knows whether it only reads.
+            Target::Mllp(_) | Target::Soap(_) => false,
         }
     }
 }

@@ -33,6 +33,7 @@ mod secret;
 pub mod security;
 mod setting;
 pub mod settings;
+pub mod soap;
 pub mod status_set;
 mod time;
 pub mod topic;

@@ -4,6 +4,7 @@
 
 use crate::ack::AckMeaning;
 use crate::connection::{RetryOn, Target};
+use crate::soap::SoapVersion;
 use crate::{Failure, NoAnswer, NoAnswerKind, Reply};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,7 @@ pub fn of(target: &Target, reply: &Reply) -> Verdict {
     match target {
         Target::Rest(_) => over_http(reply),
         Target::Mllp(mllp) => over_mllp(mllp.retry_on, reply),
+        Target::Soap(soap) => over_soap(soap.version, reply),
     }
 }
 
@@ -77,6 +79,30 @@ pub fn over_mllp(retry_on: RetryOn, reply: &Reply) -> Verdict {
     };
     let again = if helps { Again::Worthwhile } else { Again::Pointless };
     Verdict::Failed(Failed { failure: Failure::Rejected, error: ack.shown(), again, status: None })
+}
+
+/// The verdict over SOAP: a fault is a failure under any status, and without one the status decides, also where the envelope cannot be read (D24).
+///
+/// Every failure may be tried again: settings are live, so a mended connection makes another envelope of the same message.
+pub fn over_soap(version: SoapVersion, reply: &Reply) -> Verdict {
+    let asked = version.as_str();
+    let Some(answer) = reply.answer() else { return over_http(reply) };
+    let Some(fault) = answer.fault() else {
+        let mut verdict = over_http(reply);
+        if let (Verdict::Failed(failed), Some(415)) = (&mut verdict, answer.status) {
+            failed.error = format!("HTTP 415: the server does not take messages of SOAP {asked}; is `soap_version` right?");
+        }
+        return verdict;
+    };
+    let status = answer.status.filter(|status| !(200..300).contains(status));
+    let mut error = fault.shown();
+    if let Some(status) = answer.status {
+        error.push_str(&format!(" (HTTP {status})"));
+    }
+    if fault.is_version_mismatch() {
+        error.push_str(&format!("; SOAP {asked} was spoken: is `soap_version` right?"));
+    }
+    Verdict::Failed(Failed { failure: Failure::Rejected, error, again: Again::Worthwhile, status })
 }
 
 fn unanswered(none: &NoAnswer) -> Verdict {

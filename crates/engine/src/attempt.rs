@@ -12,8 +12,8 @@ use postrider_core::attempt::{Attempt, LOGGED_ANSWER_BYTES_MAX};
 use postrider_core::log;
 use postrider_core::message::HeaderList;
 use postrider_core::verdict::{self, Verdict};
-use postrider_core::{Failure, NoAnswerKind, Reply, Timestamp, Wait};
-use postrider_wire::Outgoing;
+use postrider_core::{Answer, Failure, NoAnswerKind, Reply, Timestamp, Wait};
+use postrider_wire::{Outgoing, Stamp};
 
 use crate::shared::Shared;
 use crate::spans;
@@ -38,6 +38,9 @@ pub(crate) fn make(shared: &Arc<Shared>, mut outgoing: Outgoing) -> BoxFuture<'s
         let started = shared.clock.monotonic();
         let reply = match shared.securities.credentials_for(&outgoing.connection) {
             Ok(credentials) => {
+                // Drawn only where it is used: what is drawn for nothing changes every later roll.
+                let is_stamped = credentials.as_ref().is_some_and(|credentials| credentials.is_stamped());
+                outgoing.stamp = is_stamped.then(|| Stamp { at: started_at, nonce: shared.dice.bits() });
                 outgoing.credentials = credentials;
                 send(&shared, outgoing).await
             }
@@ -67,7 +70,7 @@ async fn send(shared: &Shared, outgoing: Outgoing) -> Reply {
 
 fn record(number: u32, started_at: Timestamp, took: Wait, verdict: &Verdict, reply: &Reply) -> Attempt {
     let (failure, error) = match verdict {
-        Verdict::Delivered => (None, None),
+        Verdict::Delivered => (None, reply.answer().and_then(Answer::remark).map(str::to_owned)),
         Verdict::Failed(failed) => (Some(failed.failure), Some(failed.error.clone())),
     };
     let answer = reply.answer();

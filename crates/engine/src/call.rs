@@ -99,6 +99,7 @@ pub(crate) async fn run(
             body: new.body.bytes.clone(),
             credentials: None,
             trace: None,
+            stamp: None,
             timeout: policy.timeout,
         };
         let Ended { reply, verdict, record } = attempt::make(&shared, outgoing).await;

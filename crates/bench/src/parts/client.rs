@@ -118,6 +118,7 @@ async fn ours(
                         body: messages::body(number),
                         credentials: None,
                         trace: None,
+                        stamp: None,
                         timeout: Wait::from_secs(60),
                     };
                     let reply = sender.send(outgoing).await;

@@ -14,6 +14,7 @@ pub mod objects;
 mod reader;
 mod rest;
 pub mod security;
+pub mod soap;
 mod tls;
 mod warnings;
 
@@ -50,6 +51,7 @@ impl KindSettings {
         match kind {
             ConnectionKind::Rest => &rest::SETTINGS,
             ConnectionKind::Mllp => &mllp::SETTINGS,
+            ConnectionKind::Soap => &soap::SETTINGS,
         }
     }
 

@@ -107,6 +107,7 @@ pub(crate) fn outgoing(
         body: body.clone(),
         credentials: None,
         trace: None,
+        stamp: None,
         timeout,
     }
 }

@@ -26,6 +26,7 @@ mod schedule;
 mod security;
 mod send;
 mod shapes;
+mod soap_call;
 mod table;
 mod topic_messages;
 mod topics;

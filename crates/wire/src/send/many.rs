@@ -9,7 +9,7 @@ use postrider_core::id::ConnectionId;
 
 use super::http::{HttpOptions, HttpSender};
 use super::mllp::MllpSender;
-use super::{Outgoing, Sender};
+use super::{Outgoing, Sender, soap};
 use crate::egress::Egress;
 
 pub struct Senders {
@@ -31,6 +31,10 @@ impl Sender for Senders {
         match outgoing.connection.kind() {
             ConnectionKind::Rest => self.http.send(outgoing).await,
             ConnectionKind::Mllp => self.mllp.send(outgoing).await,
+            ConnectionKind::Soap => match soap::request(outgoing) {
+                Ok(over_http) => soap::read(self.http.send(over_http).await),
+                Err(reply) => reply,
+            },
         }
     }
 

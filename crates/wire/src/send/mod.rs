@@ -13,6 +13,7 @@ pub(crate) mod origin;
 mod pool;
 mod request;
 mod route;
+mod soap;
 
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ use postrider_core::connection::Connection;
 use postrider_core::id::{Cid, ConnectionId, DeliveryId};
 use postrider_core::message::RequestHead;
 use postrider_core::trace::TraceContext;
-use postrider_core::{Reply, Wait};
+use postrider_core::{Reply, Timestamp, Wait};
 
 pub use check::{check, said};
 
@@ -45,8 +46,18 @@ pub struct Outgoing {
     pub credentials: Option<Arc<Credentials>>,
     /// Goes out as `traceparent` and `tracestate`, in place of what the request itself has under these names.
     pub trace: Option<TraceContext>,
+    /// Of this attempt alone, where its credentials are made anew each time.
+    pub stamp: Option<Stamp>,
     /// From connect to the status line; the body is read until the same deadline (D24).
     pub timeout: Wait,
+}
+
+/// What makes one attempt's credentials unlike any other's.
+#[derive(Clone, Copy, Debug)]
+pub struct Stamp {
+    pub at: Timestamp,
+    /// Drawn at random.
+    pub nonce: u128,
 }
 
 /// Makes attempts. Never fails and never retries: whatever happens is a `Reply`, and each call is at most one request that a remote

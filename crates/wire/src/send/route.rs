@@ -36,7 +36,7 @@ pub(super) struct Route {
 
 impl Route {
     pub(super) fn new(connection: &Arc<Connection>, idle_timeout: Duration) -> Result<Self, RouteError> {
-        let rest = connection.spec.target.rest();
+        let rest = connection.spec.target.http();
         let rest = rest.ok_or(RouteError::Kind(connection.kind().as_str()))?;
         let slots = usize::try_from(rest.pool_size).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS);
         Ok(Route {
@@ -59,6 +59,7 @@ fn content_type(rest: &RestTarget) -> Result<HeaderValue, RouteError> {
             DataFormat::Form => "application/x-www-form-urlencoded",
             DataFormat::Xml => "application/xml",
             DataFormat::Hl7 => "application/hl7-v2",
+            DataFormat::Soap => "text/xml; charset=utf-8",
         })),
     }
 }

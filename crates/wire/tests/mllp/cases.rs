@@ -54,6 +54,8 @@ impl Case {
             head: Arc::new(RequestHead::default()),
             body: body.into(),
             credentials: None,
+            trace: None,
+            stamp: None,
             timeout: self.connection.spec.policy.timeout,
         };
         self.sender.send(outgoing).await

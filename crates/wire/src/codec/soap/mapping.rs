@@ -272,7 +272,7 @@ mod tests {
             (r#"{"a": [], "b": {}}"#, "<m><b/></m>"),
             (r##"{"@id": 7, "x": {"#text": "t", "@lab:k": "\"v\""}}"##, r#"<m id="7"><x lab:k="&quot;v&quot;">t</x></m>"#),
             (r#"{"@xmlns": "urn:d", "q:a": {"@xmlns:q": "urn:q"}}"#, r#"<m xmlns="urn:d"><q:a xmlns:q="urn:q"/></m>"#),
-            (r#"{"lab:a": {"@xsi:type": "xsd:int", "#text": 5}}"#, r#"<m><lab:a xsi:type="xsd:int">5</lab:a></m>"#),
+            (r##"{"lab:a": {"@xsi:type": "xsd:int", "#text": 5}}"##, r#"<m><lab:a xsi:type="xsd:int">5</lab:a></m>"#),
             (r#"{"a": 1, "b": 2, "a": 3}"#, "<m><a>1</a><b>2</b><a>3</a></m>"),
             (r#""plain""#, "<m>plain</m>"),
         ] {

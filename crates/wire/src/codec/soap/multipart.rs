@@ -158,6 +158,7 @@ fn without_brackets(id: &str) -> &str {
 }
 
 impl<'p> Attachments<'p> {
+    #[cfg(test)]
     pub(super) fn none() -> Self {
         Attachments::of(&[])
     }
