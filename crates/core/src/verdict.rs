@@ -130,6 +130,7 @@ fn status_error(status: u16) -> String {
 mod tests {
     use super::*;
     use crate::ack::{Ack, AckCode};
+    use crate::soap::{SoapAnswer, SoapFault};
     use crate::{Answer, Said};
 
     fn answered(status: u16, incomplete: bool) -> Reply {
@@ -194,5 +195,44 @@ mod tests {
     fn z01_an_answer_without_an_acknowledgment_is_none() {
         let Verdict::Failed(failed) = over_mllp(RetryOn::STANDARD, &Reply::of_status(200)) else { panic!("delivered") };
         assert_eq!((failed.failure, failed.again), (Failure::NoAck, Again::Worthwhile));
+    }
+
+    fn faulted(status: u16, code: &str) -> Reply {
+        let fault = SoapFault {
+            code: code.to_owned(),
+            subcodes: Vec::new(),
+            reason: "no bed".to_owned(),
+            actor: None,
+            detail: serde_json::Value::Null,
+        };
+        let said = Said::Soap(Box::new(SoapAnswer { fault: Some(fault), ..SoapAnswer::default() }));
+        Reply::Answered(Answer { status: Some(status), said: Some(said), ..Answer::default() })
+    }
+
+    // proves: Z01, Z34
+    #[test]
+    fn d24_a_fault_is_a_failure_under_any_status_and_worth_another_attempt() {
+        for status in [200, 400, 429, 500] {
+            let Verdict::Failed(failed) = over_soap(SoapVersion::V11, &faulted(status, "Server")) else { panic!("{status}") };
+            assert_eq!((failed.failure, failed.again), (Failure::Rejected, Again::Worthwhile));
+            // A ladder asks whether the status is worth another attempt, and 200 says nothing of that.
+            assert_eq!(failed.status, Some(status).filter(|status| *status != 200));
+            assert_eq!(failed.error, format!("SOAP fault Server: no bed (HTTP {status})"));
+        }
+        let Verdict::Failed(failed) = over_soap(SoapVersion::V12, &faulted(500, "VersionMismatch")) else { panic!() };
+        assert!(failed.error.contains("SOAP 1.2 was spoken"), "{}", failed.error);
+    }
+
+    #[test]
+    fn d24_without_a_fault_the_status_decides_and_an_unreadable_2xx_is_delivered() {
+        let remark = SoapAnswer { remark: Some("the answer is no envelope".to_owned()), ..SoapAnswer::default() };
+        let reply = |status| {
+            let said = Some(Said::Soap(Box::new(remark.clone())));
+            Reply::Answered(Answer { status: Some(status), said, ..Answer::default() })
+        };
+        assert_eq!(over_soap(SoapVersion::V11, &reply(200)), Verdict::Delivered);
+        assert_eq!(over_soap(SoapVersion::V11, &reply(502)), over_http(&Reply::of_status(502)));
+        let Verdict::Failed(failed) = over_soap(SoapVersion::V12, &reply(415)) else { panic!() };
+        assert!(failed.error.contains("soap_version"), "{}", failed.error);
     }
 }

@@ -43,6 +43,7 @@ mod tally;
 mod topics;
 pub mod vault;
 mod vitals;
+mod wsdl;
 
 pub use actor::Actor;
 pub use administration::{NewKey, ShownKey};
@@ -62,3 +63,4 @@ pub use securities::Security;
 pub use tally::{Figures, RequestFigures};
 pub use vault::{KeyHome, Keyring, MasterKey, Place, Sealed, Vault, VaultError};
 pub use vitals::Standing;
+pub use wsdl::Description;

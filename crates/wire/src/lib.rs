@@ -19,4 +19,4 @@ pub use guard::Guard;
 pub use send::http::{HttpOptions, HttpSender};
 pub use send::many::Senders;
 pub use send::mllp::MllpSender;
-pub use send::{Outgoing, Sender, Stamp, check, said};
+pub use send::{Outgoing, Sender, Stamp, check, check_target, said};

@@ -30,6 +30,7 @@ mod soap_call;
 mod table;
 mod topic_messages;
 mod topics;
+mod wsdl;
 
 pub use documentation::openapi_document;
 pub use health::while_starting;

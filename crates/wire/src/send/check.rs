@@ -17,6 +17,17 @@ pub fn check(connection: &Connection, message: &Message) -> Result<(), SettingEr
     }
 }
 
+/// What the settings of a connection say that only a codec can judge.
+///
+/// # Errors
+/// The key that is at fault, and what is allowed.
+pub fn check_target(target: &Target) -> Result<(), SettingError> {
+    match target {
+        Target::Rest(_) | Target::Mllp(_) => Ok(()),
+        Target::Soap(soap) => super::soap::check_target(soap),
+    }
+}
+
 /// What an answer that was kept says about the outcome, where its protocol says it in the body.
 pub fn said(connection: &Connection, headers: &HeaderList, body: &[u8], is_cut: bool) -> Option<Said> {
     match &connection.spec.target {

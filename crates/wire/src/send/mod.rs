@@ -25,7 +25,7 @@ use postrider_core::message::RequestHead;
 use postrider_core::trace::TraceContext;
 use postrider_core::{Reply, Timestamp, Wait};
 
-pub use check::{check, said};
+pub use check::{check, check_target, said};
 
 use crate::auth::Credentials;
 

@@ -42,6 +42,15 @@ pub(super) fn read(reply: Reply) -> Reply {
 }
 
 /// # Errors
+/// The key that is at fault, and what is allowed.
+pub(super) fn check_target(target: &SoapTarget) -> Result<(), SettingError> {
+    request::check_blocks(&target.headers).map_err(|error| {
+        let allowed = format!("XML whose elements declare the namespaces that they use: {error}");
+        SettingError::new("soap_headers", "not usable", allowed)
+    })
+}
+
+/// # Errors
 /// The part of the request that is at fault, and what is allowed.
 pub(super) fn check(target: &SoapTarget, message: &Message) -> Result<(), SettingError> {
     let head = &message.head;

@@ -26,12 +26,23 @@ fn beside() -> Vec<Member> {
 
 fn body(kind: ConnectionKind, first: [Member; 2]) -> Schema {
     let (passed_over, families) = openapi::passed_over(kind);
-    let members = first.into_iter().chain(openapi::connection(kind)).chain(passed_over).chain(beside());
+    let described = if kind == ConnectionKind::Soap { described().to_vec() } else { Vec::new() };
+    let members = first.into_iter().chain(openapi::connection(kind)).chain(passed_over).chain(described).chain(beside());
     let closed = Schema::closed(members);
     match families {
         Some(families) => closed.with("patternProperties", families),
         None => closed,
     }
+}
+
+/// What fills the keys of a SOAP connection; it is not kept itself.
+fn described() -> [Member; 3] {
+    let text = || Schema::text().example(json!(null));
+    [
+        optional("wsdl", text().describe("A WSDL 1.1 as text: fills host, url_path, soap_version, namespace, element_form and operations where they are not given.")),
+        optional("wsdl_imports", Schema::list(Schema::text()).example(json!([])).describe("The documents that it imports; nothing is fetched.")),
+        optional("wsdl_port", text().describe("Which of its ports is meant, where several services are in it.")),
+    ]
 }
 
 fn new_connection(kind: ConnectionKind) -> Schema {

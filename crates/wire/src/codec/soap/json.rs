@@ -4,7 +4,10 @@
 
 use std::borrow::Cow;
 
-use super::xml::DEPTH_MAX;
+use super::xml;
+
+/// Levels of objects and lists; what they become has to fit into an envelope.
+pub const DEPTH_MAX: usize = xml::DEPTH_MAX - 4;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Json<'t> {

@@ -207,7 +207,8 @@ mod tests {
         let parts = read(TYPE, &bytes).unwrap();
         assert_eq!((&*parts.root.body, parts.others.len()), (&b"<a/>"[..], 1));
         assert_eq!((parts.others[0].id.as_str(), &*parts.others[0].body), ("a%b", &b"\x01\r\n--b;="[..]));
-        let first = read("multipart/related; boundary=x", &body("--x\n\n1\n--x\n\n2\n--x--")).unwrap();
+        let bytes = body("--x\n\n1\n--x\n\n2\n--x--");
+        let first = read("multipart/related; boundary=x", &bytes).unwrap();
         assert_eq!(&*first.root.body, b"1");
     }
 
