@@ -10,6 +10,7 @@ mod crash;
 mod fuzz;
 mod install;
 mod peers;
+mod postgres;
 mod process;
 mod steps;
 mod tally;

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::peers;
+use crate::postgres;
 use crate::process::{self, Stream};
 use crate::steps::{Outcome, Steps};
 use crate::tally::Tally;
@@ -21,6 +22,12 @@ pub fn run(args: &[String]) -> Result<(), String> {
     });
     // Without the lab the tests that need it would fail one by one, which says less than the failed step does.
     let Some(lab) = lab else { return steps.finish() };
+    let mut server = None;
+    steps.step("PostgreSQL", || {
+        server = Some(postgres::ready()?);
+        Ok(Outcome::Done)
+    });
+    let Some(server) = server else { return steps.finish() };
     if args.is_empty() {
         steps.step("peers' own tests", || peer_tests(&lab, &mut tally));
     }
@@ -28,16 +35,16 @@ pub fn run(args: &[String]) -> Result<(), String> {
         // nextest cannot run these, and arguments meant for it need not fit them.
         if args.is_empty() {
             steps.step("documentation tests", || {
-                watch(&mut rust_tests(&lab, &["test", "--doc"], args), Stream::Stdout, &mut tally)
+                watch(&mut rust_tests(&lab, &server, &["test", "--doc"], args), Stream::Stdout, &mut tally)
             });
         }
         steps.step("tests", || {
-            let mut command = rust_tests(&lab, &["nextest", "run", "--no-tests=pass", "--no-fail-fast"], args);
+            let mut command = rust_tests(&lab, &server, &["nextest", "run", "--no-tests=pass", "--no-fail-fast"], args);
             watch(&mut command, Stream::Stderr, &mut tally)
         });
     } else {
         steps.step("tests", || {
-            watch(&mut rust_tests(&lab, &["test", "--no-fail-fast"], args), Stream::Stdout, &mut tally)
+            watch(&mut rust_tests(&lab, &server, &["test", "--no-fail-fast"], args), Stream::Stdout, &mut tally)
         });
     }
     if args.is_empty() {
@@ -70,9 +77,9 @@ fn pytest(lab: &peers::Lab, folder: &str) -> Command {
     command
 }
 
-fn rust_tests(lab: &peers::Lab, words: &[&str], args: &[String]) -> Command {
+fn rust_tests(lab: &peers::Lab, server: &postgres::Server, words: &[&str], args: &[String]) -> Command {
     let mut command = cargo();
-    command.args(words).arg("--locked").envs(lab.variables());
+    command.args(words).arg("--locked").envs(lab.variables()).envs(server.variables());
     if args.is_empty() {
         command.arg("--workspace");
     }

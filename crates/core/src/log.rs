@@ -97,7 +97,9 @@ catalogue! {
     SERVER_FILE_LEFT: "server.file_left", Warn, "`server.json` could not be removed.";
     SERVER_LISTENING: "server.listening", Info, "The server listens and delivers.";
     QUEUES_NOT_RELEASED: "server.queues_not_released", Warn, "The queues could not be given back at the stop; they are free once the lease has ended.";
+    SERVICE_UNTOLD: "server.service_untold", Warn, "The service manager could not be told of readiness, life or a stop.";
     SIGNALS_UNHEARD: "server.signals_unheard", Error, "Signals cannot be listened for.";
+    STOP_CUT_OFF: "server.stop_cut_off", Warn, "The stop was cut off at `POSTRIDER_STOP_SECONDS`; what had not ended is sent again.";
     STOP_UNWRITTEN: "server.stop_unwritten", Error, "Not every decision could be written before the stop; what is not written is sent again.";
     SERVER_STOPPED: "server.stopped", Info, "The server has stopped.";
     SERVER_STOPPING: "server.stopping", Info, "A signal came: the server stops.";

@@ -51,6 +51,7 @@ pub(crate) fn make(shared: &Arc<Shared>, mut outgoing: Outgoing) -> BoxFuture<'s
         let verdict = verdict::of(&connection.spec.target, &reply);
         let record = record(number, started_at, took, &verdict, &reply);
         shared.tally.attempted(record.failure);
+        shared.tally.took(number, took);
         spans::attempted(&shared, &connection, (msg_id, &cid), (of_request.as_ref(), of_attempt.as_ref()), &record);
         shared.remotes.attempted(&connection, &record, started_at + took);
         tracing::debug!(

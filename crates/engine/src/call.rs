@@ -118,6 +118,7 @@ pub(crate) async fn run(
         waited = waited + wait;
     };
     new.progress = ended(new.progress, &verdict, &shared);
+    shared.tally.ended(new.progress.status);
     let outcome = Outcome::after_attempt(new.id, new.cid.clone(), &new.progress, reply);
     let record = CallRecord { delivery: new, attempts };
     match &caller {

@@ -11,9 +11,10 @@ use postrider_core::id::{Cid, DeliveryId, EventId, JobId, ProjectId};
 use postrider_core::job::JobControl;
 use postrider_core::message::{HeaderList, Message};
 use postrider_core::outcome::Outcome;
+use postrider_core::readiness::Room;
 use postrider_core::topic::TopicName;
 use postrider_core::trace::TraceContext;
-use postrider_store::{Idempotency, Job, Jobs, PullSubscription, Pulled, Store, StoreRead, Topic};
+use postrider_store::{Idempotency, Job, Jobs, PullSubscription, Pulled, Store, StoreFigures, StoreRead, Topic};
 use postrider_wire::Sender;
 use serde_json::{Map, Value};
 
@@ -129,7 +130,13 @@ impl Engine {
 
     /// What this process has done since it started.
     pub fn figures(&self) -> Figures {
-        self.shared.tally.read()
+        let spans_dropped = self.shared.options.spans.get().map_or(0, |sink| sink.dropped());
+        Figures { spans_dropped, ..self.shared.tally.read() }
+    }
+
+    /// The same of the store, where it keeps such figures; one or two system calls.
+    pub fn store_figures(&self) -> (Room, Option<StoreFigures>) {
+        (self.shared.store.room(), self.shared.store.figures())
     }
 
     /// All connections of all projects, as they are now, in the order of their ids.

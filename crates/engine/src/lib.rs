@@ -54,7 +54,7 @@ pub use importing::configure_store;
 pub use jobs::{JobOrder, JobTarget};
 pub use keys::{KeyHolder, KeyRefused};
 pub use lifecycle::ensure_first_project;
-pub use options::EngineOptions;
+pub use options::{EngineOptions, LadderLimits};
 pub use plug::Plug;
 pub use refusal::Refusal;
 pub use restoring::{Restored, hold_all, resume_held};

@@ -58,7 +58,7 @@ pub(crate) async fn start(
     let asked_at = clock.monotonic();
     store.open_worker(worker_id, options.lease, now).await?;
     ensure_first_project(&*store, &*clock, &*dice).await?;
-    let connections = Connections::default();
+    let connections = Connections::bound_by(options.ladders);
     for connection in store.all_connections().await? {
         connections.put(Arc::new(connection));
     }

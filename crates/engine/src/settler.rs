@@ -169,6 +169,7 @@ async fn answer_command(shared: &Shared, lease: QueueLease, id: CommandId, answe
 fn follow_up(shared: &Shared, settlement: &Settlement, settled: &Settled) {
     if matches!(settled, Settled::Applied { .. }) {
         shared.tally.settled();
+        shared.tally.ended(settlement.progress.status);
         if settlement.progress.status == Status::Dlq {
             shared.sweeps.dead_letter(settlement.queue_id);
         }

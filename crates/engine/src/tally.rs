@@ -4,8 +4,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use postrider_core::Failure;
+use postrider_core::delivery::Status;
 use postrider_core::outcome::{Outcome, OutcomeState};
+use postrider_core::{Failure, Wait};
+use postrider_store::{Histogram, HistogramFigures};
 
 /// Counted in this process since it started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +19,18 @@ pub struct Figures {
     pub requests: RequestFigures,
     /// Attempts made, by what came of them: `delivered`, or the failure's code. Every code is there, so that a series never begins late.
     pub attempts: Vec<(&'static str, u64)>,
+    /// Attempts that were not the first of their delivery.
+    pub retries: u64,
+    /// How long attempts took, in milliseconds.
+    pub attempt_millis: HistogramFigures,
+    /// How deliveries left the queue, and how direct calls ended; every status is there that ends one.
+    pub ended: Vec<(&'static str, u64)>,
+    /// Spans that nobody took.
+    pub spans_dropped: u64,
 }
+
+/// From a neighbour in the same rack to the longest timeout.
+const ATTEMPT_MILLIS: &[u64] = &[5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000];
 
 /// Requests answered, by the flag of the result object that was set (Z30). A request that we refused ourselves is not among them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,13 +41,30 @@ pub struct RequestFigures {
     pub not_delivered: u64,
 }
 
-#[derive(Default)]
 pub(crate) struct Tally {
     accepted: AtomicU64,
     settled: AtomicU64,
     requests: [AtomicU64; 4],
     delivered: AtomicU64,
     failed: [AtomicU64; Failure::ALL.len()],
+    retries: AtomicU64,
+    attempt_millis: Histogram,
+    ended: [AtomicU64; Status::ALL.len()],
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Tally {
+            accepted: AtomicU64::default(),
+            settled: AtomicU64::default(),
+            requests: Default::default(),
+            delivered: AtomicU64::default(),
+            failed: Default::default(),
+            retries: AtomicU64::default(),
+            attempt_millis: Histogram::new(ATTEMPT_MILLIS),
+            ended: Default::default(),
+        }
+    }
 }
 
 impl Tally {
@@ -56,6 +86,23 @@ impl Tally {
         one_more(&self.requests[index]);
     }
 
+    /// It has this status from now on; one that still waits has not ended.
+    pub fn ended(&self, status: Status) {
+        if !status.is_waiting()
+            && let Some(counter) = self.ended.get(status as usize)
+        {
+            one_more(counter);
+        }
+    }
+
+    /// The attempt of this number, from 1, took so long.
+    pub fn took(&self, number: u32, took: Wait) {
+        self.attempt_millis.observe(took.as_millis());
+        if number > 1 {
+            one_more(&self.retries);
+        }
+    }
+
     /// `None`: delivered.
     pub fn attempted(&self, failure: Option<Failure>) {
         let counter = failure.and_then(|failure| self.failed.get(place(failure))).unwrap_or(&self.delivered);
@@ -66,7 +113,12 @@ impl Tally {
         let [is_ok, is_in_queue, is_in_dlq, not_delivered] = [0, 1, 2, 3].map(|index| value(&self.requests[index]));
         let failed =
             Failure::ALL.into_iter().zip(&self.failed).map(|(failure, count)| (failure.as_str(), value(count)));
+        let ended = Status::ALL.into_iter().zip(&self.ended).filter(|(status, _)| !status.is_waiting());
         Figures {
+            retries: value(&self.retries),
+            attempt_millis: self.attempt_millis.read(),
+            ended: ended.map(|(status, count)| (status.as_str(), value(count))).collect(),
+            spans_dropped: 0,
             accepted: value(&self.accepted),
             settled: value(&self.settled),
             requests: RequestFigures { is_ok, is_in_queue, is_in_dlq, not_delivered },

@@ -13,9 +13,11 @@ mod contract;
 pub mod credentials;
 mod error;
 mod filter;
+mod histogram;
 mod jobs;
 mod limits;
 pub mod memory;
+pub mod postgres;
 mod read;
 mod records;
 mod security;
@@ -30,13 +32,15 @@ pub use contract::Store;
 pub use credentials::{ApiKey, Credentials, FormerKey, KEYS_MAX, KeyHash};
 pub use error::StoreError;
 pub use filter::{CountColumn, CountRange, DeliveryFilter, TimeColumn, TimeRange};
+pub use histogram::{Histogram, HistogramFigures};
 pub use jobs::{Counted, Job, JobItem, JobItems, JobScope, JobStep, JobStepped, Jobs, NewJob, Skipped};
 pub use limits::StoreLimits;
 pub use memory::MemoryStore;
+pub use postgres::{Database, PostgresOptions, PostgresStore};
 pub use read::{
     Counts, DeadLetterFilter, LOG_RETENTION, PAGE_ROWS_MAX, Page, PageRequest, QueueSummary, Statistics, StoreRead,
 };
 pub use records::*;
 pub use security::SecurityDefinitions;
 pub use sqlite::{SqliteOptions, SqliteStore};
-pub use vitals::StoreVitals;
+pub use vitals::{StoreFigures, StoreVitals};

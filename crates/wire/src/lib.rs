@@ -11,7 +11,7 @@ pub mod mail;
 pub mod otlp;
 pub mod resolve;
 pub mod send;
-mod tls;
+pub mod tls;
 
 pub use auth::Credentials;
 pub use egress::Egress;

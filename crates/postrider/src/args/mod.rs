@@ -42,6 +42,10 @@ pub struct GlobalArgs {
     #[arg(long, global = true, value_name = "URL", env = "POSTRIDER_SERVER")]
     pub server: Option<String>,
 
+    /// A PEM file of authorities to trust with https, in place of the public ones
+    #[arg(long, global = true, value_name = "FILE", env = "POSTRIDER_TLS_CA")]
+    pub tls_ca: Option<PathBuf>,
+
     /// The key; else POSTRIDER_ADMIN_KEY
     #[arg(long, global = true, env = "POSTRIDER_KEY", hide_env_values = true)]
     pub key: Option<String>,
@@ -104,12 +108,16 @@ pub enum Command {
     Export(ExportArgs),
     /// The JSON Schema of such a file, for editors
     Schema(SchemaArgs),
+    /// Whether the server takes requests: 0 when it does; needs no key
+    Health,
     /// The HTTP API as an OpenAPI 3.1 document
     Openapi,
     /// Copy the store of the data directory to one file, while the server runs or not
     Backup(BackupArgs),
     /// Make a data directory from a backup; every queue is paused until somebody resumes it
     Restore(RestoreArgs),
+    /// Look at everything that a server stands on: what is wrong, and what to do
+    Doctor,
     /// Completions for a shell
     Completions { shell: clap_complete::Shell },
     /// The manual page; with a directory, one page for each command in it

@@ -6,7 +6,9 @@ mod completions;
 mod connections;
 mod deliveries;
 mod dlq;
+mod doctor;
 mod export;
+mod health;
 mod import;
 mod jobs;
 mod man;
@@ -46,9 +48,11 @@ pub async fn run(args: Args) -> Result<Exit, Failed> {
         Command::Import(args) => import::run(&global, args).await,
         Command::Export(args) => export::run(&global, args).await,
         Command::Schema(args) => schema::run(args),
+        Command::Health => health::run(&global).await,
         Command::Openapi => Ok(openapi::run()),
         Command::Backup(args) => backup::run(&global, args).await,
         Command::Restore(args) => restore::run(&global, args).await,
+        Command::Doctor => doctor::run(&global).await,
         Command::Completions { shell } => Ok(completions::run(shell)),
         Command::Man { dir } => man::run(dir.as_deref()),
     }

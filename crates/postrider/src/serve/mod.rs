@@ -2,13 +2,14 @@
 //!
 //! It must not know how any of them works.
 
-mod config;
+pub mod config;
 pub mod data_dir;
 mod logs;
 mod outside;
 mod secrets_key;
 pub mod server_file;
-mod settings;
+mod service;
+pub mod settings;
 mod signals;
 pub mod store;
 
@@ -34,13 +35,6 @@ use server_file::ServerFile;
 use settings::Settings;
 use signals::Signals;
 
-/// How long attempts under way may take to end once a stop is asked for; what has not ended by then is sent again at the next start.
-const ENGINE_GRACE: Wait = Wait::from_secs(8);
-/// Longer, so that callers still get the answers of those attempts.
-const REQUESTS_GRACE: Duration = Duration::from_secs(10);
-/// Closing flushes and checkpoints; a broken disk must not hold the stop up.
-const CLOSE_GRACE: Duration = Duration::from_secs(10);
-
 /// Runs until a signal says stop.
 pub async fn run(data: &Path, args: ServeArgs) -> Result<Exit, Failed> {
     let settings = Settings::from_env(args.demo)?;
@@ -53,14 +47,15 @@ pub async fn run(data: &Path, args: ServeArgs) -> Result<Exit, Failed> {
     let mut signals = Signals::listen()?;
     let data = if args.demo { DataDir::temporary()? } else { DataDir::at(data)? };
     // The port first: a server that nobody can reach must not deliver, and one that opens a large store says so to those who ask.
-    let front = Front::open(args.listen).await?;
+    let front = Front::open(args.listen, settings.stop).await?;
     let store = store::open(args.store.as_deref(), &data).await?;
     if args.resume {
         resume(&*store).await?;
     }
     let running = Running::start(store, &data, front, &settings, config.as_ref()).await?;
     let demo = if args.demo { Some(Demo::start(&running.address, running.demo_key.as_deref()).await?) } else { None };
-    let exit = running.until_stopped(&mut signals).await;
+    service::ready(&running.address);
+    let exit = running.until_stopped(&mut signals, settings.stop).await;
     drop(demo);
     flood.tell_once();
     Ok(exit)
@@ -83,13 +78,14 @@ struct Front {
 }
 
 impl Front {
-    async fn open(listen: SocketAddr) -> Result<Front, Failed> {
+    async fn open(listen: SocketAddr, stop_within: Wait) -> Result<Front, Failed> {
         let clock = SystemClock::shared();
         let server = Server::bind(listen, ServerLimits::default()).await?;
         let address = format!("http://{}", server.address());
         let entrance = Entrance::closed(clock.now());
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        let served = tokio::spawn(server.serve(entrance.clone(), async { drop(stopped.await) }, REQUESTS_GRACE));
+        let served =
+            tokio::spawn(server.serve(entrance.clone(), async { drop(stopped.await) }, part_of(stop_within, 15)));
         Ok(Front { clock, address, entrance, served, stop })
     }
 }
@@ -147,9 +143,14 @@ impl Running {
         Ok(Running { address, demo_key, store, engine, served, stop, file })
     }
 
-    /// Waits for the first signal, then stops within the graces; a second signal ends it at once.
-    async fn until_stopped(self, signals: &mut Signals) -> Exit {
-        signals.next().await;
+    /// Waits for the first signal, then stops within the bound; a second signal ends it at once.
+    async fn until_stopped(self, signals: &mut Signals, within: Wait) -> Exit {
+        tokio::select! {
+            biased;
+            () = signals.next() => {}
+            () = service::watch(self.engine.clone()) => {}
+        }
+        service::stopping(within.as_duration());
         tracing::info!(event = log::SERVER_STOPPING, "stopping; a second signal stops at once");
         tokio::select! {
             biased;
@@ -157,18 +158,25 @@ impl Running {
                 output::remark("stopped at once; what was under way is sent again at the next start");
                 Exit::Failure
             }
-            () = self.stop() => Exit::Done,
+            stopped = tokio::time::timeout(within.as_duration(), self.stop(within)) => {
+                if stopped.is_err() {
+                    tracing::warn!(event = log::STOP_CUT_OFF, "the stop is cut off at its bound; nothing that was stored is lost");
+                }
+                Exit::Done
+            }
         }
     }
 
-    async fn stop(self) {
+    /// While attempts end, the API still answers: health says that it stops, and what is new is refused with 503, so that nobody meets a closed
+    /// port before they could know.
+    async fn stop(self, within: Wait) {
+        self.engine.stop(Wait::from(part_of(within, 60))).await;
         // A server that has ended already needs no telling.
         let _ = self.stop.send(());
-        let (served, ()) = tokio::join!(self.served, self.engine.stop(ENGINE_GRACE));
-        if let Err(error) = served {
+        if let Err(error) = self.served.await {
             tracing::error!(event = log::HTTP_ENDED, %error, "the API ended with an error");
         }
-        match tokio::time::timeout(CLOSE_GRACE, self.store.close()).await {
+        match tokio::time::timeout(part_of(within, 15), self.store.close()).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => {
                 tracing::warn!(event = log::STORE_CLOSE_FAILED, %error, "the store did not close cleanly; it recovers at the next start")
@@ -181,6 +189,11 @@ impl Running {
         drop(self.file);
         tracing::info!(event = log::SERVER_STOPPED, "stopped");
     }
+}
+
+/// So many hundredths of a stop's bound: 60 for attempts under way, 15 for the answers to their callers, 15 for closing the store.
+fn part_of(bound: Wait, hundredths: u64) -> Duration {
+    Duration::from_millis(bound.as_millis() * hundredths / 100)
 }
 
 async fn admin_key(store: &dyn Store, given: Option<&str>, dice: &dyn Dice) -> Result<Option<String>, Failed> {

@@ -7,7 +7,7 @@ use postrider_core::masking::MaskedHeaders;
 use postrider_core::readiness::Bounds;
 use postrider_core::schedule::Ladder;
 use postrider_core::{SettingError, Wait};
-use postrider_engine::EngineOptions;
+use postrider_engine::{EngineOptions, LadderLimits};
 
 use super::logs::LogFormat;
 use super::outside::Outside;
@@ -22,6 +22,7 @@ pub struct Settings {
     pub secrets_key: SecretsKey,
     pub engine: EngineOptions,
     pub outside: Outside,
+    pub stop: Wait,
     /// Addresses opened that are closed otherwise.
     pub opened: Vec<IpNet>,
     /// `POSTRIDER_MASK_HEADERS`, beside those that always are (D14).
@@ -43,6 +44,8 @@ const LEASE: Number = Number { name: "POSTRIDER_LEASE_SECONDS", default: 15, min
 /// How long the log keeps what has ended (V07: 30 days).
 const LOG_RETENTION: Number =
     Number { name: "POSTRIDER_LOG_RETENTION_SECONDS", default: 2_592_000, min: 60, max: 315_360_000, unit: "seconds" };
+/// From a signal to the end of the process.
+const STOP: Number = Number { name: "POSTRIDER_STOP_SECONDS", default: 25, min: 1, max: 3600, unit: "seconds" };
 /// Without a durable write for so long, the server is not ready (P06).
 const STALLED: Number =
     Number { name: "POSTRIDER_STORE_STALLED_SECONDS", default: 15, min: 3, max: 3600, unit: "seconds" };
@@ -89,8 +92,10 @@ impl Settings {
         let lease_s = number(&LEASE);
         let audit_days = number(&AUDIT_DAYS);
         let stalled_s = number(&STALLED);
+        let stop_s = number(&STOP);
         let log_retention_s = number(&LOG_RETENTION);
-        let unused = [(&CLAIM_TIMEOUT, number(&CLAIM_TIMEOUT)), (&RETRY_AFTER_MAX, number(&RETRY_AFTER_MAX))];
+        let unused = [(&CLAIM_TIMEOUT, number(&CLAIM_TIMEOUT))];
+        let retry_after_s = number(&RETRY_AFTER_MAX);
         let caps = [(&DELIVERY_CAP, Ladder::webhook()), (&FORWARD_CAP, Ladder::forward())];
         let caps = caps.map(|(cap, ladder)| (cap, number(cap), ladder));
         errors.extend(caps.iter().filter_map(|(cap, hours, ladder)| does_not_fit(cap, *hours, ladder)));
@@ -119,24 +124,30 @@ impl Settings {
             let message = errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
             return Err(Failed::new(Exit::Refused, message));
         }
-        let set = unused.iter().map(|(number, value)| (*number, *value));
-        let set = set.chain(caps.iter().map(|(number, value, _)| (*number, *value)));
+        let [(_, delivery_cap_h, _), (_, forward_cap_h, _)] = caps;
         Ok(Settings {
             log: variable("POSTRIDER_LOG").unwrap_or_else(|| log_default.to_owned()),
             log_format,
             outside,
+            stop: Wait::from_secs(stop_s),
             admin_key: variable("POSTRIDER_ADMIN_KEY"),
             secrets_key,
             engine: EngineOptions {
                 lease: Wait::from_secs(lease_s),
                 audit_retention: Wait::from_secs(audit_days * 24 * 3600),
                 log_retention: Wait::from_secs(log_retention_s),
+                ladders: LadderLimits {
+                    delivery_cap: Wait::from_secs(delivery_cap_h * 3600),
+                    forward_cap: Wait::from_secs(forward_cap_h * 3600),
+                    retry_after_max: Wait::from_secs(retry_after_s),
+                },
                 health: Bounds { write: Wait::from_secs(stalled_s), ..Bounds::default() },
                 ..EngineOptions::default()
             },
             opened,
             masked_headers,
-            without_effect: set
+            without_effect: unused
+                .iter()
                 .filter(|(number, value)| *value != number.default)
                 .map(|(number, _)| number.name)
                 .collect(),
@@ -286,7 +297,10 @@ mod tests {
     fn r09_a_default_ladder_that_does_not_fit_its_cap_refuses_the_start_and_shows_the_sum() {
         let wanted = "`DELIVERY_ESCALATION_HARD_CAP_HOURS` is `83`: allowed is 84 or more: the default ladder takes up to 298890 seconds";
         assert_eq!(read(&[("DELIVERY_ESCALATION_HARD_CAP_HOURS", "83")]).unwrap_err(), wanted);
-        assert!(read(&[("DELIVERY_ESCALATION_HARD_CAP_HOURS", "84")]).is_ok());
+        let settings = read(&[("DELIVERY_ESCALATION_HARD_CAP_HOURS", "84"), ("WEBHOOK_RETRY_AFTER_MAX_SECONDS", "0")]);
+        let ladders = settings.unwrap().engine.ladders;
+        assert_eq!((ladders.delivery_cap, ladders.retry_after_max), (Wait::from_secs(84 * 3600), Wait::ZERO));
+        assert_eq!(read(&[]).unwrap().engine.ladders, LadderLimits::default());
         assert!(read(&[("FORWARD_ESCALATION_HARD_CAP_HOURS", "11")]).is_err());
         assert!(read(&[("FORWARD_ESCALATION_HARD_CAP_HOURS", "12")]).is_ok());
     }

@@ -16,6 +16,7 @@ mod disk;
 mod failures;
 mod filter;
 mod group;
+pub mod inspect;
 mod intake;
 mod jobs;
 mod listing;
@@ -42,7 +43,7 @@ mod work;
 mod writer;
 
 use postrider_core::log;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -74,6 +75,8 @@ impl Default for SqliteOptions {
 pub struct SqliteStore {
     mode: Mode,
     counters: Arc<Counters>,
+    /// `None` in memory.
+    database: Option<PathBuf>,
     space: Space,
     lock: Mutex<Option<FileLock>>,
 }
@@ -118,7 +121,13 @@ impl SqliteStore {
             running: Mutex::new(vec![writer]),
             readers: Arc::new(Readers::new(database.to_owned())),
         };
-        Ok(SqliteStore { mode: Mode::Threads(threads), counters, space, lock: Mutex::new(Some(lock)) })
+        Ok(SqliteStore {
+            mode: Mode::Threads(threads),
+            counters,
+            database: Some(database.to_owned()),
+            space,
+            lock: Mutex::new(Some(lock)),
+        })
     }
 
     /// For the simulator: every verb runs at once on the calling task, so that a run replays exactly. `None` keeps it in memory. A file
@@ -128,7 +137,14 @@ impl SqliteStore {
         let space = database.map_or_else(Space::unlimited, |database| Space::below(database, options.free_bytes_min));
         let counters = Arc::new(Counters::default());
         let work = prepared(open::inline(database)?, options.limits, space.clone(), &counters)?;
-        Ok(SqliteStore { mode: Mode::Inline(Mutex::new(Some(work))), counters, space, lock: Mutex::new(lock) })
+        let database = database.map(Path::to_owned);
+        Ok(SqliteStore {
+            mode: Mode::Inline(Mutex::new(Some(work))),
+            counters,
+            database,
+            space,
+            lock: Mutex::new(lock),
+        })
     }
 
     /// What the writer has done since the store was opened.

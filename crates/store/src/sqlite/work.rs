@@ -9,14 +9,33 @@ use rusqlite::{CachedStatement, Connection, Row, ToSql};
 
 use super::disk::Space;
 use super::queues::Queues;
-use crate::{Statistics, StoreError, StoreLimits};
+use crate::{Histogram, Statistics, StoreError, StoreLimits};
 
-#[derive(Debug, Default)]
+/// In microseconds: from a cached disk to one that is about to fail.
+const COMMIT_MICROS: &[u64] = &[100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000];
+const COMMIT_ROWS: &[u64] = &[1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096];
+
+#[derive(Debug)]
 pub(super) struct Counters {
     pub statements: AtomicU64,
     pub commits: AtomicU64,
     pub enqueued: AtomicU64,
     pub settled: AtomicU64,
+    pub commit_micros: Histogram,
+    pub commit_rows: Histogram,
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Counters {
+            statements: AtomicU64::default(),
+            commits: AtomicU64::default(),
+            enqueued: AtomicU64::default(),
+            settled: AtomicU64::default(),
+            commit_micros: Histogram::new(COMMIT_MICROS),
+            commit_rows: Histogram::new(COMMIT_ROWS),
+        }
+    }
 }
 
 impl Counters {

@@ -2,6 +2,7 @@
 
 use postrider_core::log;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 
 use tokio::sync::{mpsc, oneshot};
@@ -47,7 +48,7 @@ fn serve(work: Work, mut jobs: mpsc::Receiver<Job>, signal: &Signal, checkpointe
             next = if weight < ROWS_PER_COMMIT { jobs.try_recv().ok() } else { None };
         }
         if !group.is_empty() {
-            group::run(&work, group);
+            measured(&work, weight, || group::run(&work, group));
             signal.after_commit(&work);
         }
         if closing.is_some() {
@@ -61,6 +62,18 @@ fn serve(work: Work, mut jobs: mpsc::Receiver<Job>, signal: &Signal, checkpointe
     }
     if let Some(reply) = closing {
         close(work, reply);
+    }
+}
+
+/// Notes how long a transaction took that changed something, and how many rows it had.
+#[allow(clippy::disallowed_methods, reason = "a figure for people; no decision reads it")]
+fn measured(work: &Work, rows: usize, transaction: impl FnOnce()) {
+    let commits = || work.counters.commits.load(Ordering::Relaxed);
+    let (before, began) = (commits(), std::time::Instant::now());
+    transaction();
+    if commits() != before {
+        work.counters.commit_micros.observe(u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX));
+        work.counters.commit_rows.observe(rows as u64);
     }
 }
 

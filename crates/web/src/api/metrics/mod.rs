@@ -2,15 +2,19 @@
 //!
 //! Nothing is counted for it: no table is scanned, and the number of series is bounded however many connections there are.
 
+mod process;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use axum::response::{IntoResponse, Response};
 use http::HeaderValue;
 use http::header::CONTENT_TYPE;
+use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
-use postrider_engine::Figures;
-use postrider_store::{QueueSummary, Statistics};
+use postrider_core::readiness::Room;
+use postrider_engine::{Figures, Standing};
+use postrider_store::{HistogramFigures, QueueSummary, Statistics, StoreFigures};
 
 use super::Acting;
 use crate::problem::Problem;
@@ -29,6 +33,15 @@ pub async fn metrics(Acting(state): Acting) -> Result<Response, Problem> {
     }
     let mut page = Page(String::with_capacity(8 << 10));
     about_process(&mut page, state.started_at.as_millis());
+    about_health(&mut page, &state.engine.ready());
+    let engine = state.engine.clone();
+    // A few small files and system calls, which may block on a disk that stalls.
+    let read = tokio::task::spawn_blocking(move || (process::read(), engine.store_figures())).await;
+    let (process, (room, files)) = read.map_err(|_| Problem::unavailable("the figures cannot be read now"))?;
+    about_system(&mut page, &process, room);
+    if let Some(files) = &files {
+        about_files(&mut page, files);
+    }
     about_engine(&mut page, &state.engine.figures());
     if let Some(statistics) = state.read().statistics() {
         about_store(&mut page, statistics);
@@ -39,7 +52,7 @@ pub async fn metrics(Acting(state): Acting) -> Result<Response, Problem> {
         let project = project_names.get(&connection.project_id).map_or("", String::as_str);
         Some((labels(project, connection), *summary))
     });
-    about_queues(&mut page, rows, CONNECTIONS_MAX);
+    about_queues(&mut page, rows, CONNECTIONS_MAX, state.clock.now());
     Ok(([(CONTENT_TYPE, TEXT)], page.0).into_response())
 }
 
@@ -61,6 +74,24 @@ impl Page {
         };
     }
 
+    fn gauge(&mut self, name: &str, help: &str, value: u64) {
+        self.family(name, "gauge", help);
+        self.sample(name, "", value);
+    }
+
+    /// `unit`: how many of what was measured make one of what is shown.
+    fn histogram(&mut self, name: &str, help: &str, figures: &HistogramFigures, unit: f64) {
+        self.family(name, "histogram", help);
+        let bucket = format!("{name}_bucket");
+        for (bound, count) in figures.bounds.iter().zip(&figures.cumulative) {
+            self.sample(&bucket, &format!("le=\"{}\"", *bound as f64 / unit), count);
+        }
+        let count = figures.cumulative.last().copied().unwrap_or_default();
+        self.sample(&bucket, "le=\"+Inf\"", count);
+        self.sample(&format!("{name}_sum"), "", figures.sum as f64 / unit);
+        self.sample(&format!("{name}_count"), "", count);
+    }
+
     fn counter(&mut self, name: &str, help: &str, value: u64) {
         self.family(name, "counter", help);
         self.sample(name, "", value);
@@ -73,6 +104,46 @@ fn about_process(page: &mut Page, started_at_ms: i64) {
     let name = "process_start_time_seconds";
     page.family(name, "gauge", "When the process started, in seconds since 1970-01-01T00:00:00Z.");
     page.sample(name, "", started_at_ms as f64 / 1000.0);
+}
+
+/// 1 for each check of readiness that is well.
+fn about_health(page: &mut Page, checks: &[Standing]) {
+    page.family("postrider_health", "gauge", "1 while the check of /health/ready is well.");
+    for check in checks {
+        let labels = format!("check=\"{}\"", check.name.as_str());
+        page.sample("postrider_health", &labels, u8::from(check.trouble.is_none()));
+    }
+}
+
+fn about_system(page: &mut Page, process: &process::ProcessFigures, room: Room) {
+    let free = match room {
+        Room::Bytes { free, .. } => Some(free),
+        Room::Elsewhere | Room::Unknown => None,
+    };
+    for (name, help, value) in [
+        ("process_resident_memory_bytes", "Resident memory size in bytes.", process.resident_bytes),
+        ("process_open_fds", "Number of open file descriptors.", process.open_files),
+        ("process_max_fds", "Maximum number of open file descriptors.", process.open_files_max),
+        ("postrider_open_sockets", "Open sockets, in and out.", process.open_sockets),
+        ("postrider_disk_free_bytes", "Free bytes on the disk of the data directory.", free),
+    ] {
+        if let Some(value) = value {
+            page.gauge(name, help, value);
+        }
+    }
+}
+
+fn about_files(page: &mut Page, files: &StoreFigures) {
+    let help = "How long a transaction of the store took, its fsync included.";
+    page.histogram("postrider_store_commit_seconds", help, &files.commit_micros, 1e6);
+    page.histogram(
+        "postrider_store_commit_rows",
+        "Rows that one transaction brought together.",
+        &files.commit_rows,
+        1.0,
+    );
+    page.gauge("postrider_store_wal_bytes", "Size of the store's WAL file.", files.wal_bytes);
+    page.gauge("postrider_store_file_bytes", "Size of the store's database file.", files.file_bytes);
 }
 
 fn about_engine(page: &mut Page, figures: &Figures) {
@@ -97,6 +168,14 @@ fn about_engine(page: &mut Page, figures: &Figures) {
     ] {
         page.sample(name, &format!("result=\"{result}\""), count);
     }
+    page.counter("postrider_retries_total", "Attempts that were not the first of their delivery.", figures.retries);
+    page.counter("postrider_spans_dropped_total", "Spans that the collector did not take.", figures.spans_dropped);
+    page.histogram("postrider_attempt_seconds", "How long attempts took.", &figures.attempt_millis, 1e3);
+    let name = "postrider_deliveries_ended_total";
+    page.family(name, "counter", "Deliveries that left the queue and direct calls that ended, by their status.");
+    for (status, count) in &figures.ended {
+        page.sample(name, &format!("status=\"{status}\""), count);
+    }
     let name = "postrider_attempts_total";
     page.family(name, "counter", "Attempts made, by what came of them: delivered, or the code of the failure.");
     for (outcome, count) in &figures.attempts {
@@ -113,18 +192,25 @@ fn about_store(page: &mut Page, statistics: Statistics) {
 }
 
 /// Gauges of each connection up to the limit, and of all others together.
-fn about_queues(page: &mut Page, rows: impl Iterator<Item = (String, QueueSummary)>, connections_max: usize) {
-    let mut shown: Vec<(String, [u64; 3])> = Vec::new();
-    let mut others: Option<[u64; 3]> = None;
+fn about_queues(
+    page: &mut Page,
+    rows: impl Iterator<Item = (String, QueueSummary)>,
+    connections_max: usize,
+    now: Timestamp,
+) {
+    let mut shown: Vec<(String, [u64; 4])> = Vec::new();
+    let mut others: Option<[u64; 4]> = None;
     for (labels, summary) in rows {
-        let values = [summary.waiting, summary.waiting_bytes, summary.dead];
+        let oldest_s = summary.oldest_waiting_since.map_or(0, |since| now.since(since).as_millis() / 1000);
+        let values = [summary.waiting, summary.waiting_bytes, summary.dead, oldest_s];
         if shown.len() < connections_max {
             shown.push((labels, values));
         } else {
-            let sum = others.get_or_insert([0; 3]);
-            for (sum, value) in sum.iter_mut().zip(values) {
+            let sum = others.get_or_insert([0; 4]);
+            for (sum, value) in sum.iter_mut().zip(values).take(3) {
                 *sum = sum.saturating_add(value);
             }
+            sum[3] = sum[3].max(oldest_s);
         }
     }
     shown.extend(others.map(|sum| (r#"project="",connection="other",type="""#.to_owned(), sum)));
@@ -132,6 +218,7 @@ fn about_queues(page: &mut Page, rows: impl Iterator<Item = (String, QueueSummar
         ("postrider_queue_waiting", "Requests waiting in the connection's queue, those in flight included."),
         ("postrider_queue_waiting_bytes", "Bytes of the bodies of what waits."),
         ("postrider_dlq_dead", "Requests in the connection's dead-letter queue."),
+        ("postrider_queue_oldest_waiting_seconds", "How long the oldest waiting request has waited."),
     ];
     for (index, (name, help)) in families.into_iter().enumerate() {
         page.family(name, "gauge", help);
@@ -166,7 +253,7 @@ mod tests {
         let rows = || (1..=5).map(|n| (format!("connection=\"{n}\""), summary(n, 10 * n)));
         let text = |connections_max| {
             let mut page = Page(String::new());
-            about_queues(&mut page, rows(), connections_max);
+            about_queues(&mut page, rows(), connections_max, Timestamp::from_millis(0));
             page.0
         };
         let bounded = text(2);
