@@ -83,13 +83,8 @@ pub enum ClientAuth {
 }
 
 impl SecurityKind {
-    pub const ALL: [SecurityKind; 5] = [
-        SecurityKind::BasicAuth,
-        SecurityKind::ApiKey,
-        SecurityKind::Bearer,
-        SecurityKind::OAuth2,
-        SecurityKind::Wss,
-    ];
+    pub const ALL: [SecurityKind; 5] =
+        [SecurityKind::BasicAuth, SecurityKind::ApiKey, SecurityKind::Bearer, SecurityKind::OAuth2, SecurityKind::Wss];
 
     pub const fn as_str(self) -> &'static str {
         match self {

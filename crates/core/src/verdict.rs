@@ -90,7 +90,8 @@ pub fn over_soap(version: SoapVersion, reply: &Reply) -> Verdict {
     let Some(fault) = answer.fault() else {
         let mut verdict = over_http(reply);
         if let (Verdict::Failed(failed), Some(415)) = (&mut verdict, answer.status) {
-            failed.error = format!("HTTP 415: the server does not take messages of SOAP {asked}; is `soap_version` right?");
+            failed.error =
+                format!("HTTP 415: the server does not take messages of SOAP {asked}; is `soap_version` right?");
         }
         return verdict;
     };
@@ -213,7 +214,9 @@ mod tests {
     #[test]
     fn d24_a_fault_is_a_failure_under_any_status_and_worth_another_attempt() {
         for status in [200, 400, 429, 500] {
-            let Verdict::Failed(failed) = over_soap(SoapVersion::V11, &faulted(status, "Server")) else { panic!("{status}") };
+            let Verdict::Failed(failed) = over_soap(SoapVersion::V11, &faulted(status, "Server")) else {
+                panic!("{status}")
+            };
             assert_eq!((failed.failure, failed.again), (Failure::Rejected, Again::Worthwhile));
             // A ladder asks whether the status is worth another attempt, and 200 says nothing of that.
             assert_eq!(failed.status, Some(status).filter(|status| *status != 200));

@@ -47,7 +47,9 @@ impl Description {
             None => Ok(first),
             Some(version) => {
                 let found = ports.iter().find(|port| port.version.as_str() == version);
-                let of = || format!("a WSDL with a port for SOAP {version}, which `soap_version` asks for; it has {}", names());
+                let of = || {
+                    format!("a WSDL with a port for SOAP {version}, which `soap_version` asks for; it has {}", names())
+                };
                 found.ok_or_else(|| SettingError::new(KEY, "without such a port", of()))
             }
         }

@@ -40,7 +40,12 @@ fn holds_together(answer: &SoapAnswer, body: &[u8]) {
     }
     assert!(answer.element.is_some() || answer.data.is_null());
     // No entity, inclusion or repetition makes much of little.
-    assert!(texts(&answer.data) + texts(&answer.header) <= 3 * body.len() + 64, "{} of {}", texts(&answer.data), body.len());
+    assert!(
+        texts(&answer.data) + texts(&answer.header) <= 3 * body.len() + 64,
+        "{} of {}",
+        texts(&answer.data),
+        body.len()
+    );
     // A list for each level at most.
     assert!(depth(&answer.data) <= 2 * 101);
 }

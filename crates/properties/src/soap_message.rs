@@ -14,7 +14,11 @@ pub fn holds(data: &[u8]) {
     let Some(text) = crate::text_of(data) else { return };
     let (operation, body) = text.split_once('\n').unwrap_or(("Op", text));
     let call = SoapCall { operation: operation.to_owned(), headers: String::new() };
-    for keys in [r#"{}"#, r#"{"namespace": "urn:r&\"<"}"#, r#"{"namespace": "urn:r", "element_form": "unqualified", "soap_version": "1.2"}"#] {
+    for keys in [
+        r#"{}"#,
+        r#"{"namespace": "urn:r&\"<"}"#,
+        r#"{"namespace": "urn:r", "element_form": "unqualified", "soap_version": "1.2"}"#,
+    ] {
         let target = target(keys);
         let read = match request::read(&target, &call, body.as_bytes()) {
             Ok(read) => read,
@@ -31,7 +35,8 @@ pub fn holds(data: &[u8]) {
         assert_eq!(again.envelope(""), envelope, "the same makes the same");
         let answer = answer::read(Some("text/xml"), envelope.as_bytes(), false);
         // XML of the caller's may be as deep as XML may be, and is deeper by the envelope.
-        if body.trim_start().starts_with('<') && answer.remark.as_deref().is_some_and(|remark| remark.contains("deep")) {
+        if body.trim_start().starts_with('<') && answer.remark.as_deref().is_some_and(|remark| remark.contains("deep"))
+        {
             continue;
         }
         assert_eq!(answer.remark, None, "{envelope}");
@@ -100,7 +105,8 @@ fn expected(tree: &Tree, depth: usize) -> Option<Value> {
         Tree::Null => Some(Value::Null),
         Tree::Number(number) => Some(Value::String(number.to_string())),
         Tree::Plain(text) => {
-            let fits = |c: char| !(c.is_control() && c < '\u{20}' && !"\t\n\r".contains(c)) && !"\u{fffe}\u{ffff}".contains(c);
+            let fits =
+                |c: char| !(c.is_control() && c < '\u{20}' && !"\t\n\r".contains(c)) && !"\u{fffe}\u{ffff}".contains(c);
             text.chars().all(fits).then(|| Value::String(text.clone()))
         }
         Tree::List(_) => None,
@@ -108,7 +114,9 @@ fn expected(tree: &Tree, depth: usize) -> Option<Value> {
             let mut elements: Vec<(&str, Vec<Value>)> = Vec::new();
             for (name, value) in members {
                 let values = match value {
-                    Tree::List(entries) => entries.iter().map(|entry| expected(entry, depth + 2)).collect::<Option<Vec<_>>>()?,
+                    Tree::List(entries) => {
+                        entries.iter().map(|entry| expected(entry, depth + 2)).collect::<Option<Vec<_>>>()?
+                    }
                     other => vec![expected(other, depth + 1)?],
                 };
                 if !is_plain_name(name) && !values.is_empty() {
@@ -123,8 +131,11 @@ fn expected(tree: &Tree, depth: usize) -> Option<Value> {
             if elements.is_empty() {
                 return Some(Value::String(String::new()));
             }
-            let one_or_many = |mut values: Vec<Value>| if values.len() == 1 { values.remove(0) } else { Value::Array(values) };
-            Some(Value::Object(elements.into_iter().map(|(name, values)| (name.to_owned(), one_or_many(values))).collect()))
+            let one_or_many =
+                |mut values: Vec<Value>| if values.len() == 1 { values.remove(0) } else { Value::Array(values) };
+            Some(Value::Object(
+                elements.into_iter().map(|(name, values)| (name.to_owned(), one_or_many(values))).collect(),
+            ))
         }
     }
 }

@@ -76,7 +76,9 @@ fn secret(reader: &mut Reader<'_>, kind: SecurityKind) -> Option<Secret> {
             SecurityKind::ApiKey => text.bytes().all(|b| b == b' ' || b.is_ascii_graphic()) && text.trim() == *text,
             SecurityKind::Bearer => text.bytes().all(|b| b.is_ascii_graphic()),
         };
-        shaped && chars <= SECRET_CHARS_MAX && (chars > 0 || matches!(kind, SecurityKind::BasicAuth | SecurityKind::Wss))
+        shaped
+            && chars <= SECRET_CHARS_MAX
+            && (chars > 0 || matches!(kind, SecurityKind::BasicAuth | SecurityKind::Wss))
     };
     let read = value.as_str().filter(fits).map(Secret::new);
     if read.is_none() {

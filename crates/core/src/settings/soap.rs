@@ -206,7 +206,11 @@ fn addressing(reader: &mut Reader<'_>) -> Option<WsAddressing> {
     };
     let is_named = addressing != WsAddressing::default();
     if wanted == Some(false) && is_named {
-        reader.refuse("use_ws_addressing", "false", "true here, since one of wsa_action, wsa_to and wsa_reply_to is given");
+        reader.refuse(
+            "use_ws_addressing",
+            "false",
+            "true here, since one of wsa_action, wsa_to and wsa_reply_to is given",
+        );
     }
     wanted.unwrap_or(is_named).then_some(addressing)
 }

@@ -19,6 +19,12 @@ pub struct Peer {
 
 impl Peer {
     pub async fn start(script: &str) -> Peer {
+        Peer::start_with(&[script]).await
+    }
+
+    /// A script of the lab and its options.
+    pub async fn start_with(command: &[&str]) -> Peer {
+        let (script, options) = command.split_first().unwrap();
         let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
         let lab = |name: &str, folder: &str| {
             std::env::var(name).map_or_else(|_| root.join("target/peers").join(folder), PathBuf::from)
@@ -27,6 +33,7 @@ impl Peer {
         assert!(python.exists(), "the peer lab is not installed; `cargo xtask peers` installs it");
         let mut child = Command::new(python)
             .arg(root.join("tests/peers").join(script))
+            .args(options)
             .arg("--stop-with-stdin")
             .env("POSTRIDER_PEERS_NODE", lab("POSTRIDER_PEERS_NODE", "node"))
             .stdin(Stdio::piped())

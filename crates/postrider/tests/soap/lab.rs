@@ -35,7 +35,8 @@ impl Lab {
     }
 
     pub async fn connection(&self, name: &str, url_path: &str, more: Value) {
-        let mut body = json!({"name": name, "type": "soap", "host": self.peer.address, "url_path": url_path, "timeout": 20});
+        let mut body =
+            json!({"name": name, "type": "soap", "host": self.peer.address, "url_path": url_path, "timeout": 20});
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let (status, answer) = self.call("POST", "/connections", &body).await;
         assert_eq!(status, 201, "{answer}");
@@ -53,7 +54,8 @@ impl Lab {
         let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
         loop {
             let log = self.peer.call("GET", "/__log", &Value::Null).await;
-            let seen: Vec<Value> = log.as_array().unwrap().iter().filter(|entry| entry["path"] == path).cloned().collect();
+            let seen: Vec<Value> =
+                log.as_array().unwrap().iter().filter(|entry| entry["path"] == path).cloned().collect();
             if seen.len() >= at_least {
                 return seen;
             }

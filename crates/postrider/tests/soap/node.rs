@@ -22,7 +22,9 @@ fn settings(more: Value) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn z34_d32_a_username_token_is_made_anew_for_every_attempt() {
     let lab = Lab::start("soap_node.py").await;
-    for (name, password_type, password) in [("text", "text", "hunter2"), ("digest", "digest", "hunter2"), ("wrong", "digest", "x")] {
+    for (name, password_type, password) in
+        [("text", "text", "hunter2"), ("digest", "digest", "hunter2"), ("wrong", "digest", "x")]
+    {
         let definition = json!({"name": name, "type": "wss", "username": "ada", "password": password, "password_type": password_type});
         let (status, answer) = lab.call("POST", "/security", &definition).await;
         assert_eq!(status, 201, "{answer}");
@@ -41,7 +43,8 @@ async fn z34_d32_a_username_token_is_made_anew_for_every_attempt() {
     let before = lab.delivery_until(&result, "DLQ").await;
     assert_eq!(before["attempts"], 2, "{before}");
     let log = lab.peer.call("GET", "/__log", &Value::Null).await;
-    let nonces: std::collections::BTreeSet<&str> = log.as_array().unwrap().iter().map(|seen| seen["nonce"].as_str().unwrap()).collect();
+    let nonces: std::collections::BTreeSet<&str> =
+        log.as_array().unwrap().iter().map(|seen| seen["nonce"].as_str().unwrap()).collect();
     assert_eq!(nonces.len(), 4, "one for each attempt: {log}");
     // The stored request has no credentials, so a mended definition is enough.
     let mended = json!({"type": "wss", "username": "ada", "password": "hunter2", "password_type": "digest"});
@@ -50,7 +53,8 @@ async fn z34_d32_a_username_token_is_made_anew_for_every_attempt() {
     let path = format!("/dlq/{}/retry", result["msg_id"].as_str().unwrap());
     lab.call("POST", &path, &Value::Null).await;
     lab.delivery_until(&result, "SUCCESS").await;
-    let (_, body) = lab.call("GET", &format!("/deliveries/{}/body", result["msg_id"].as_str().unwrap()), &Value::Null).await;
+    let (_, body) =
+        lab.call("GET", &format!("/deliveries/{}/body", result["msg_id"].as_str().unwrap()), &Value::Null).await;
     assert!(!body.to_string().contains("UsernameToken"), "{body}");
 }
 

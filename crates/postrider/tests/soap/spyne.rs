@@ -26,12 +26,16 @@ async fn z34_an_operation_is_invoked_and_its_response_read_in_both_versions_with
             ("v11", Some("\"urn:lab:Submit\""), "text/xml; charset=utf-8"),
             ("v12", None, "application/soap+xml; charset=utf-8; action=\"urn:lab:Submit\""),
         ] {
-            let (status, _) = lab.call("PATCH", &format!("/connections/{name}"), &json!({"use_queue": use_queue})).await;
+            let (status, _) =
+                lab.call("PATCH", &format!("/connections/{name}"), &json!({"use_queue": use_queue})).await;
             assert_eq!(status, 200);
             let result = lab.invoke(name, "Submit", json!({"message": "VXU <&> \u{e4}", "count": 7})).await;
             assert_eq!((flags(&result), &result["error"]), (OK, &Value::Null), "{result}");
             let response = &result["response"];
-            assert_eq!((&response["status"], &response["element"], &response["fault"]), (&json!(200), &json!("SubmitResponse"), &Value::Null));
+            assert_eq!(
+                (&response["status"], &response["element"], &response["fault"]),
+                (&json!(200), &json!("SubmitResponse"), &Value::Null)
+            );
             let receipt = json!({"id": "R-VXU <&> \u{e4}-7", "notes": {"string": ["first", "second & last"]}});
             assert_eq!(response["data"], json!({"SubmitResult": receipt}));
             let seen = lab.seen(&format!("/{name}/"), 1).await;
@@ -131,7 +135,10 @@ async fn z01_without_a_queue_a_service_that_is_down_or_hangs_is_told_to_the_call
 async fn s10_a_wrong_version_is_named_and_a_mended_connection_delivers_what_waits() {
     let lab = Lab::start("soap_spyne.py").await;
     let mut settings = json!({"namespace": NAMESPACE, "soap_version": "1.2", "retry_sleep_time": 1});
-    settings.as_object_mut().unwrap().extend(json!({"use_queue": true, "max_retries": 1000}).as_object().unwrap().clone());
+    settings
+        .as_object_mut()
+        .unwrap()
+        .extend(json!({"use_queue": true, "max_retries": 1000}).as_object().unwrap().clone());
     lab.connection("wrong", "/v11/", settings).await;
     let result = lab.invoke("wrong", "Submit", json!({"message": "m", "count": 1})).await;
     assert_eq!(flags(&result), IN_QUEUE, "{result}");

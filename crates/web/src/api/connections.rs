@@ -159,7 +159,9 @@ fn written(
         fields.refuse("type", "the type of a connection cannot change", known.kind().as_str());
     }
     let written = match (description, parsed) {
-        (Some(description), Some(ConnectionKind::Soap)) => wsdl::with_described(&mut fields, &description, written, known),
+        (Some(description), Some(ConnectionKind::Soap)) => {
+            wsdl::with_described(&mut fields, &description, written, known)
+        }
         (Some(_), Some(kind)) => {
             let message = format!("a connection of type `{}` has no WSDL", kind.as_str());
             fields.refuse("wsdl", message, "nothing here: only connections of type soap have it");

@@ -285,12 +285,13 @@ mod tests {
         let mut fields = Fields::read(&headers, json.as_bytes()).unwrap();
         let (method, path) = (method(&mut fields), path(&mut fields));
         let (params, list) = (pairs(&mut fields, "params"), super::headers(&mut fields));
-        fields.finish(&FIELDS).map(|()| RequestHead { method, path, params, headers: list, trace: None, soap: None }).map_err(
-            |problem| {
+        fields
+            .finish(&FIELDS)
+            .map(|()| RequestHead { method, path, params, headers: list, trace: None, soap: None })
+            .map_err(|problem| {
                 let json = problem.to_json();
                 json["errors"].as_array().unwrap().iter().map(|e| e["field"].as_str().unwrap().to_owned()).collect()
-            },
-        )
+            })
     }
 
     #[test]

@@ -100,7 +100,9 @@ pub(super) fn request(outgoing: Outgoing) -> Result<Outgoing, Reply> {
     if is_in_parts(&outgoing.head) {
         return match (user, &target.addressing) {
             (None, None) => Ok(outgoing),
-            _ => Err(unsendable("a request in several parts is sent as it is, so nothing can be put into its envelope".to_owned())),
+            _ => Err(unsendable(
+                "a request in several parts is sent as it is, so nothing can be put into its envelope".to_owned(),
+            )),
         };
     }
     let call = call_of(&outgoing.head);
@@ -109,7 +111,8 @@ pub(super) fn request(outgoing: Outgoing) -> Result<Outgoing, Reply> {
     let action = action_for(&request, &outgoing.head);
     let mut blocks = String::new();
     if let Some(user) = user {
-        let stamp = outgoing.stamp.ok_or_else(|| Reply::unanswered(NoAnswerKind::Internal, "an attempt without a stamp"))?;
+        let stamp =
+            outgoing.stamp.ok_or_else(|| Reply::unanswered(NoAnswerKind::Internal, "an attempt without a stamp"))?;
         blocks.push_str(&security(target.version, user, stamp));
     }
     blocks.push_str(&addressed(target, &action, &outgoing));

@@ -38,7 +38,10 @@ fn every_key_of_soap_is_read() {
         "element_form": "unqualified", "namespaces": {"q": "urn:q"}, "soap_headers": "<a/>",
         "operations": {"Submit": "urn:submit {urn:q}SubmitRequest", "Ping": ""}, "wsa_to": "urn:to",
     }));
-    assert_eq!((read.version, read.action_in_type, read.element_form), (SoapVersion::V12, false, ElementForm::Unqualified));
+    assert_eq!(
+        (read.version, read.action_in_type, read.element_form),
+        (SoapVersion::V12, false, ElementForm::Unqualified)
+    );
     assert_eq!(read.namespaces, [("q".to_owned(), "urn:q".to_owned())]);
     assert_eq!(read.addressing.unwrap().to, "urn:to");
     let operations: Vec<_> = read.operations.iter().map(|known| (known.name.as_str(), known.written())).collect();

@@ -27,7 +27,8 @@ fn beside() -> Vec<Member> {
 fn body(kind: ConnectionKind, first: [Member; 2]) -> Schema {
     let (passed_over, families) = openapi::passed_over(kind);
     let described = if kind == ConnectionKind::Soap { described().to_vec() } else { Vec::new() };
-    let members = first.into_iter().chain(openapi::connection(kind)).chain(passed_over).chain(described).chain(beside());
+    let members =
+        first.into_iter().chain(openapi::connection(kind)).chain(passed_over).chain(described).chain(beside());
     let closed = Schema::closed(members);
     match families {
         Some(families) => closed.with("patternProperties", families),

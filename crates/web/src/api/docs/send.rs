@@ -42,7 +42,9 @@ pub fn message() -> Schema {
         optional("operation", Schema::text().example(json!(null)).describe("SOAP only: what to invoke.")),
         optional(
             "message",
-            Schema::any().example(json!(null)).describe("SOAP only, another name of `body`: the operation's message in JSON or XML."),
+            Schema::any()
+                .example(json!(null))
+                .describe("SOAP only, another name of `body`: the operation's message in JSON or XML."),
         ),
         optional(
             "soap_headers",

@@ -152,9 +152,12 @@ mod tests {
 
     #[test]
     fn encodings_are_those_of_the_content_type_or_of_the_declaration() {
-        let declared = |label: &str| format!("<?xml version='1.0' encoding='{label}'?>{}", envelope(SOAP11_NS, "<e:Body><r>\u{e4}</r></e:Body>"));
+        let declared = |label: &str| {
+            format!("<?xml version='1.0' encoding='{label}'?>{}", envelope(SOAP11_NS, "<e:Body><r>\u{e4}</r></e:Body>"))
+        };
         let latin: Vec<u8> = declared("ISO-8859-1").chars().map(|c| c as u8).collect();
-        let wide: Vec<u8> = "\u{feff}".encode_utf16().chain(declared("UTF-16").encode_utf16()).flat_map(u16::to_le_bytes).collect();
+        let wide: Vec<u8> =
+            "\u{feff}".encode_utf16().chain(declared("UTF-16").encode_utf16()).flat_map(u16::to_le_bytes).collect();
         for (content_type, bytes) in [
             ("text/xml", latin.clone()),
             ("text/xml; charset=\"iso-8859-1\"", latin.clone()),
@@ -170,7 +173,8 @@ mod tests {
     // proves: Z34
     #[test]
     fn s11_s12_s13_an_answer_in_parts_is_read_by_its_root_and_its_attachments_come_inline() {
-        let content_type = "multipart/related; type=\"application/xop+xml\"; start=\"<root>\"; boundary=x; start-info=\"text/xml\"";
+        let content_type =
+            "multipart/related; type=\"application/xop+xml\"; start=\"<root>\"; boundary=x; start-info=\"text/xml\"";
         let body = |inside: &str| {
             format!(
                 "--x\r\nContent-ID: <doc@x>\r\nContent-Type: image/png\r\n\r\nPNG!\r\n--x\r\nContent-ID: <root>\r\n\
@@ -179,7 +183,11 @@ mod tests {
             )
         };
         let include = "<xop:Include xmlns:xop='http://www.w3.org/2004/08/xop/include' href='cid:doc%40x'/>";
-        let answer = read(Some(content_type), body(&format!("<r><d>{include}</d><again>{include}</again></r>")).as_bytes(), false);
+        let answer = read(
+            Some(content_type),
+            body(&format!("<r><d>{include}</d><again>{include}</again></r>")).as_bytes(),
+            false,
+        );
         assert_eq!(answer.data["d"], "UE5HIQ==");
         assert_eq!(answer.data["again"], json!({"Include": {"@href": "cid:doc%40x"}}), "each byte comes out once");
         assert_eq!(answer.attachments, [json!({"id": "doc@x", "content_type": "image/png", "bytes": 4})]);

@@ -184,7 +184,10 @@ mod tests {
             let document = xml::read(&whole);
             let header = read(&document).unwrap().header.unwrap();
             assert_eq!((document.error.clone(), header.children().count()), (None, 1), "{whole}");
-            assert_eq!(whole.replace("<e:Header><x xmlns=''/></e:Header>", "").replace("<Header><x xmlns=''/></Header>", ""), text);
+            assert_eq!(
+                whole.replace("<e:Header><x xmlns=''/></e:Header>", "").replace("<Header><x xmlns=''/></Header>", ""),
+                text
+            );
         }
         let own = format!("<e:Envelope xmlns:e='{ns}'><e:Header k='1'><y/></e:Header><e:Body/></e:Envelope>");
         assert_eq!(with_blocks(&own, "<x/>").unwrap(), own.replace("<y/>", "<x/><y/>"));

@@ -25,9 +25,9 @@ pub(super) enum Json<'t> {
 pub(super) fn read(text: &str) -> Result<Json<'_>, String> {
     // Says where the fault is, and leaves nothing to check below but the depth.
     serde_json::from_str::<serde::de::IgnoredAny>(text).map_err(|error| format!("no JSON: {error}"))?;
-    Scanner { rest: text }.value(0).ok_or_else(|| {
-        format!("JSON of more than {DEPTH_MAX} levels, or with a text that is no Unicode")
-    })
+    Scanner { rest: text }
+        .value(0)
+        .ok_or_else(|| format!("JSON of more than {DEPTH_MAX} levels, or with a text that is no Unicode"))
 }
 
 /// Walks over text that is known to be JSON.

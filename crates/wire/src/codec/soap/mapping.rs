@@ -34,7 +34,9 @@ pub const XML_BYTES_MAX: usize = 64 << 20;
 pub enum MappingError {
     #[error("`{at}` cannot be the name of an element or attribute")]
     Name { at: String },
-    #[error("the prefix of `{at}` is not declared: `@xmlns:…` in the message or `namespaces` of the connection does that")]
+    #[error(
+        "the prefix of `{at}` is not declared: `@xmlns:…` in the message or `namespaces` of the connection does that"
+    )]
     Prefix { at: String },
     #[error("`{at}` is a list in a list, which XML has no form for")]
     NestedList { at: String },
@@ -270,7 +272,10 @@ mod tests {
             (r#"{"a": 1.50, "b": "x & y", "c": true, "d": ""}"#, "<m><a>1.50</a><b>x &amp; y</b><c>true</c><d/></m>"),
             (r#"{"a": [1, {"b": 2}, null]}"#, r#"<m><a>1</a><a><b>2</b></a><a xsi:nil="true"/></m>"#),
             (r#"{"a": [], "b": {}}"#, "<m><b/></m>"),
-            (r##"{"@id": 7, "x": {"#text": "t", "@lab:k": "\"v\""}}"##, r#"<m id="7"><x lab:k="&quot;v&quot;">t</x></m>"#),
+            (
+                r##"{"@id": 7, "x": {"#text": "t", "@lab:k": "\"v\""}}"##,
+                r#"<m id="7"><x lab:k="&quot;v&quot;">t</x></m>"#,
+            ),
             (r#"{"@xmlns": "urn:d", "q:a": {"@xmlns:q": "urn:q"}}"#, r#"<m xmlns="urn:d"><q:a xmlns:q="urn:q"/></m>"#),
             (r##"{"lab:a": {"@xsi:type": "xsd:int", "#text": 5}}"##, r#"<m><lab:a xsi:type="xsd:int">5</lab:a></m>"#),
             (r#"{"a": 1, "b": 2, "a": 3}"#, "<m><a>1</a><b>2</b><a>3</a></m>"),
@@ -309,7 +314,10 @@ mod tests {
         for (xml, value) in [
             ("<r><a>1.50</a><b>x &amp; y</b><d/></r>", json!({"a": "1.50", "b": "x & y", "d": ""})),
             ("<s:r xmlns:s='u'>\n <s:a>1</s:a>\n <a>2</a>\n</s:r>", json!({"a": ["1", "2"]})),
-            ("<r xmlns:i='http://www.w3.org/2001/XMLSchema-instance'><a i:nil='true'/><b i:nil='0'/></r>", json!({"a": null, "b": ""})),
+            (
+                "<r xmlns:i='http://www.w3.org/2001/XMLSchema-instance'><a i:nil='true'/><b i:nil='0'/></r>",
+                json!({"a": null, "b": ""}),
+            ),
             ("<r><a k='1'> t </a><b k='2'/></r>", json!({"a": {"@k": "1", "#text": " t "}, "b": {"@k": "2"}})),
             ("<r>  text </r>", json!("  text ")),
         ] {

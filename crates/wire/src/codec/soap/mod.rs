@@ -34,7 +34,11 @@ mod tests {
     #[allow(clippy::disallowed_methods, reason = "how long reading takes is the point")]
     fn no_answer_takes_more_than_linear_time() {
         const BYTES: usize = 2 << 20;
-        let envelope = |inside: &str| format!("<e:Envelope xmlns:e='http://schemas.xmlsoap.org/soap/envelope/'><e:Body>{inside}</e:Body></e:Envelope>");
+        let envelope = |inside: &str| {
+            format!(
+                "<e:Envelope xmlns:e='http://schemas.xmlsoap.org/soap/envelope/'><e:Body>{inside}</e:Body></e:Envelope>"
+            )
+        };
         let many = |piece: &str| piece.repeat(BYTES / piece.len());
         let attributes: String = (0..250).map(|at| format!(" k{at}='1'")).collect();
         let namespaces: String = (0..250).map(|at| format!(" xmlns:p{at}='urn:{at}'")).collect();

@@ -182,9 +182,7 @@ impl<'p> Attachments<'p> {
 
     /// What each is, for people and callers: id, content type and length.
     pub(super) fn listed(&self) -> Vec<Value> {
-        let shown = |part: &Part<'_>| {
-            serde_json::json!({"id": part.id, "content_type": part.content_type, "bytes": part.body.len()})
-        };
+        let shown = |part: &Part<'_>| serde_json::json!({"id": part.id, "content_type": part.content_type, "bytes": part.body.len()});
         self.parts.iter().map(shown).collect()
     }
 }

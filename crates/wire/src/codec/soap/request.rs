@@ -105,7 +105,8 @@ impl<'a> Request<'a> {
             return Err(RequestError::Operation(shown));
         }
         let mut writer = Writer::new(&self.target.namespaces);
-        let says_itself = |name: &str| matches!(&message, Json::Object(members) if members.iter().any(|(n, _)| n == name));
+        let says_itself =
+            |name: &str| matches!(&message, Json::Object(members) if members.iter().any(|(n, _)| n == name));
         let (name, own, prefix) = if namespace.is_empty() || says_itself("@xmlns") {
             (local.to_owned(), String::new(), String::new())
         } else {
@@ -277,8 +278,18 @@ mod tests {
                 "{}",
                 r#"<SubmitRequest xmlns="urn:q"/>"#,
             ),
-            (json!({"namespaces": {"q": "urn:q"}}), "Submit", r#"{"q:a": null}"#, r#"<Submit><q:a xsi:nil="true"/></Submit>"#),
-            (json!({}), "", "<?xml version='1.0'?>\n<x:Submit xmlns:x='urn:x'>1</x:Submit>", "<x:Submit xmlns:x='urn:x'>1</x:Submit>"),
+            (
+                json!({"namespaces": {"q": "urn:q"}}),
+                "Submit",
+                r#"{"q:a": null}"#,
+                r#"<Submit><q:a xsi:nil="true"/></Submit>"#,
+            ),
+            (
+                json!({}),
+                "",
+                "<?xml version='1.0'?>\n<x:Submit xmlns:x='urn:x'>1</x:Submit>",
+                "<x:Submit xmlns:x='urn:x'>1</x:Submit>",
+            ),
         ] {
             let target = target(settings);
             let envelope = made(&target, operation, body).unwrap();
@@ -290,7 +301,8 @@ mod tests {
 
     #[test]
     fn the_action_is_that_of_the_operation_whoever_names_it() {
-        let target = target(json!({"soap_action": "urn:any", "operations": {"Submit": "urn:submit {urn:q}SubmitRequest"}}));
+        let target =
+            target(json!({"soap_action": "urn:any", "operations": {"Submit": "urn:submit {urn:q}SubmitRequest"}}));
         let envelope = "<e:Envelope xmlns:e='http://schemas.xmlsoap.org/soap/envelope/'><e:Body><SubmitRequest/></e:Body></e:Envelope>";
         for (operation, body, action) in [
             ("Submit", "{}", "urn:submit"),
@@ -323,7 +335,8 @@ mod tests {
     fn header_blocks_come_from_the_connection_the_request_and_the_attempt() {
         let settings = json!({"soap_headers": "<t:Tenant xmlns:t='urn:t'>7</t:Tenant>", "namespaces": {"q": "urn:q"}});
         let target = target(settings);
-        let call = SoapCall { operation: "Op".to_owned(), headers: r##"{"q:Trace": {"@q:k": 1, "#text": "x"}}"##.to_owned() };
+        let call =
+            SoapCall { operation: "Op".to_owned(), headers: r##"{"q:Trace": {"@q:k": 1, "#text": "x"}}"##.to_owned() };
         let request = read(&target, &call, b"{}").unwrap();
         let envelope = request.envelope("<c/>");
         let blocks = "<c/><t:Tenant xmlns:t='urn:t'>7</t:Tenant><q:Trace q:k=\"1\">x</q:Trace>";

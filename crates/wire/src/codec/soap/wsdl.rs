@@ -102,7 +102,8 @@ impl<'d> Definitions<'d> {
                 let binding = port.attribute("", "binding").and_then(|name| self.bindings.get(local_of(name)));
                 let location = soap_child(port, "address").and_then(|(address, _)| address.attribute("", "location"));
                 let names = (name_of(service).unwrap_or_default(), name_of(port).unwrap_or_default());
-                let read = binding.and_then(|binding| self.port(names.0, names.1, *binding, location.unwrap_or_default()));
+                let read =
+                    binding.and_then(|binding| self.port(names.0, names.1, *binding, location.unwrap_or_default()));
                 ports.extend(read);
             }
         }
@@ -129,15 +130,15 @@ impl<'d> Definitions<'d> {
             found.push((name, action, element));
         }
         let target = self.target_namespace(binding);
-        let namespace = found.iter().find_map(|(_, _, element)| element.map(|(namespace, _)| namespace)).unwrap_or(target);
+        let namespace =
+            found.iter().find_map(|(_, _, element)| element.map(|(namespace, _)| namespace)).unwrap_or(target);
         let is_usual = |name: &str, element: (&str, &str)| element == (namespace, name);
         let operation = |(name, action, element): &(&str, &str, Option<(&str, &str)>)| SoapOperation {
             name: (*name).to_owned(),
             action: (*action).to_owned(),
-            element: element.filter(|element| !is_usual(name, *element)).map(|(namespace, local)| ElementName {
-                namespace: namespace.to_owned(),
-                local: local.to_owned(),
-            }),
+            element: element
+                .filter(|element| !is_usual(name, *element))
+                .map(|(namespace, local)| ElementName { namespace: namespace.to_owned(), local: local.to_owned() }),
         };
         let form = if is_rpc { ElementForm::Unqualified } else { self.element_form(namespace) };
         Some(Port {
@@ -166,14 +167,17 @@ impl<'d> Definitions<'d> {
             _ => first,
         };
         let message = self.messages.get(local_of(input_of(operation)?.attribute("", "message")?))?;
-        let part = message.children().find(|node| node.is(WSDL_NS, "part") && node.attribute("", "element").is_some())?;
+        let part =
+            message.children().find(|node| node.is(WSDL_NS, "part") && node.attribute("", "element").is_some())?;
         let element = part.attribute("", "element")?;
         let (prefix, local) = element.split_once(':').unwrap_or(("", element));
         Some((part.resolve(prefix)?, local))
     }
 
     fn target_namespace(&self, of: Node<'d>) -> &'d str {
-        let holds = |root: &&Node<'d>| root.children().any(|child| child.is(WSDL_NS, "binding") && name_of(child) == name_of(of));
+        let holds = |root: &&Node<'d>| {
+            root.children().any(|child| child.is(WSDL_NS, "binding") && name_of(child) == name_of(of))
+        };
         let root = self.roots.iter().find(holds).or(self.roots.first());
         root.and_then(|root| root.attribute("", "targetNamespace")).unwrap_or_default()
     }
@@ -186,7 +190,8 @@ impl<'d> Definitions<'d> {
         });
         let mut of_namespace = schemas.filter(|schema| schema.attribute("", "targetNamespace") == Some(namespace));
         // One without elements of its own only imports the others.
-        let has_content = |schema: &Node<'d>| schema.children().any(|node| !matches!(node.local(), "import" | "annotation"));
+        let has_content =
+            |schema: &Node<'d>| schema.children().any(|node| !matches!(node.local(), "import" | "annotation"));
         match of_namespace.find(has_content).map(|schema| schema.attribute("", "elementFormDefault")) {
             None | Some(Some("qualified")) => ElementForm::Qualified,
             Some(_) => ElementForm::Unqualified,
@@ -197,7 +202,11 @@ impl<'d> Definitions<'d> {
     fn imports(&self) -> String {
         let all = self.roots.iter().flat_map(|root| root.children()).filter(|node| node.is(WSDL_NS, "import"));
         let locations: Vec<&str> = all.filter_map(|import| import.attribute("", "location")).take(5).collect();
-        if locations.is_empty() { String::new() } else { format!("; it imports {}, which was not given", locations.join(", ")) }
+        if locations.is_empty() {
+            String::new()
+        } else {
+            format!("; it imports {}, which was not given", locations.join(", "))
+        }
     }
 }
 
@@ -251,10 +260,14 @@ mod tests {
     #[test]
     fn each_port_for_soap_has_its_operations() {
         let ports = read(DOCUMENT, &[]).unwrap();
-        let names: Vec<_> = ports.iter().map(|port| (port.name.as_str(), port.version, port.location.as_str())).collect();
+        let names: Vec<_> =
+            ports.iter().map(|port| (port.name.as_str(), port.version, port.location.as_str())).collect();
         assert_eq!(
             names,
-            [("P11", SoapVersion::V11, "http://r.example.org/iis"), ("P12", SoapVersion::V12, "http://r.example.org/iis12")]
+            [
+                ("P11", SoapVersion::V11, "http://r.example.org/iis"),
+                ("P12", SoapVersion::V12, "http://r.example.org/iis12")
+            ]
         );
         let written: Vec<_> = ports[0].operations.iter().map(|op| (op.name.as_str(), op.written())).collect();
         assert_eq!(written, [("Submit", "urn:submit".to_owned()), ("Ask", "{urn:q}AskRequest".to_owned())]);
@@ -263,9 +276,10 @@ mod tests {
 
     #[test]
     fn rpc_operations_are_elements_of_their_own_name_with_unqualified_parts() {
-        let rpc = DOCUMENT
-            .replace("<soap:binding ", "<soap:binding style=\"rpc\" ")
-            .replace("<soap:operation soapAction=\"urn:submit\"/>", "<soap:operation soapAction=\"urn:submit\"/><wsdl:input><soap:body namespace=\"urn:rpc\"/></wsdl:input>");
+        let rpc = DOCUMENT.replace("<soap:binding ", "<soap:binding style=\"rpc\" ").replace(
+            "<soap:operation soapAction=\"urn:submit\"/>",
+            "<soap:operation soapAction=\"urn:submit\"/><wsdl:input><soap:body namespace=\"urn:rpc\"/></wsdl:input>",
+        );
         let port = &read(&rpc, &[]).unwrap()[0];
         assert_eq!((port.namespace.as_str(), port.element_form), ("urn:rpc", ElementForm::Unqualified));
         assert_eq!(port.operations[0].written(), "urn:submit");

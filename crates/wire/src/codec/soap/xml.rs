@@ -211,8 +211,7 @@ pub fn is_name(text: &str) -> bool {
             || matches!(c, '\u{10000}'..='\u{effff}')
     };
     let goes_on = |c: char| {
-        starts(c)
-            || matches!(c, '-' | '.' | '0'..='9' | '\u{b7}' | '\u{300}'..='\u{36f}' | '\u{203f}' | '\u{2040}')
+        starts(c) || matches!(c, '-' | '.' | '0'..='9' | '\u{b7}' | '\u{300}'..='\u{36f}' | '\u{203f}' | '\u{2040}')
     };
     let mut chars = text.chars();
     text.len() <= NAME_BYTES_MAX && chars.next().is_some_and(starts) && chars.all(goes_on)
@@ -254,9 +253,9 @@ impl Builder {
         let mut reader = Reader::from_str(text);
         reader.config_mut().check_end_names = true;
         loop {
-            let event = reader.read_event().map_err(|error| {
-                XmlError::Malformed(shortened(&error.to_string()), reader.error_position())
-            })?;
+            let event = reader
+                .read_event()
+                .map_err(|error| XmlError::Malformed(shortened(&error.to_string()), reader.error_position()))?;
             match event {
                 Event::Start(start) => self.start(&start)?,
                 Event::Empty(start) => {
@@ -312,7 +311,13 @@ impl Builder {
         if let Some(parent) = parent {
             self.document.elements[parent].content.push(Content::Element(at));
         }
-        self.document.elements.push(Element { parent, namespace, local: local.into(), attributes, content: Vec::new() });
+        self.document.elements.push(Element {
+            parent,
+            namespace,
+            local: local.into(),
+            attributes,
+            content: Vec::new(),
+        });
         self.open.push(at);
         self.before.push(before);
         Ok(())

@@ -5,6 +5,7 @@
 use bytes::Bytes;
 use postrider_core::ack::{Ack, AckCode, AckItem};
 use postrider_core::connection::{AckMatch, ApplicationAck, MllpTarget};
+use postrider_core::log;
 
 use crate::codec::hl7::{AckWish, Outline, acknowledgment};
 
@@ -52,7 +53,7 @@ impl<'a> Wanted<'a> {
             return match read.items.into_iter().next() {
                 Some((id, item)) => {
                     if !self.outline.control_ids.contains(&id) {
-                        tracing::warn!(acknowledged = %item.control_id, "an acknowledgment of another message was taken (ack_match: warn)");
+                        tracing::warn!(event = log::ACK_OF_ANOTHER, "an acknowledgment of another message was taken");
                     }
                     self.single(item, frame)
                 }
@@ -61,7 +62,7 @@ impl<'a> Wanted<'a> {
         }
         if self.outline.is_batch {
             let of_ours = |id: &&[u8]| self.outline.batch_ids.contains(id);
-            let is_whole = read.of_batches.iter().any(|id| of_ours(id));
+            let is_whole = read.of_batches.iter().any(of_ours);
             let items: Vec<(Vec<u8>, AckItem)> = read.items.into_iter().map(|(id, item)| (id.to_vec(), item)).collect();
             return self.batch(is_whole, items, frame);
         }
@@ -96,7 +97,7 @@ impl<'a> Wanted<'a> {
         self.items.extend(fitting);
         self.frames.push(frame);
         let has = |id: &&[u8]| self.items.iter().any(|(known, _)| known == id);
-        if !is_whole && !self.outline.control_ids.iter().all(|id| has(id)) {
+        if !is_whole && !self.outline.control_ids.iter().all(has) {
             return Taken::Waiting;
         }
         let items = std::mem::take(&mut self.items).into_iter().map(|(_, item)| item).collect();
