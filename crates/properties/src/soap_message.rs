@@ -105,9 +105,8 @@ fn expected(tree: &Tree, depth: usize) -> Option<Value> {
         Tree::Null => Some(Value::Null),
         Tree::Number(number) => Some(Value::String(number.to_string())),
         Tree::Plain(text) => {
-            let fits =
-                |c: char| !(c.is_control() && c < '\u{20}' && !"\t\n\r".contains(c)) && !"\u{fffe}\u{ffff}".contains(c);
-            text.chars().all(fits).then(|| Value::String(text.clone()))
+            let is_bad = |c: char| (c < '\u{20}' && !"\t\n\r".contains(c)) || "\u{fffe}\u{ffff}".contains(c);
+            (!text.chars().any(is_bad)).then(|| Value::String(text.clone()))
         }
         Tree::List(_) => None,
         Tree::Members(members) => {
