@@ -4,7 +4,7 @@
 
 use postrider_core::ack::AckCode;
 
-use super::{Delimiters, Segment, segments};
+use super::{Delimiters, segments};
 
 /// What an acknowledgment says beside its code.
 #[derive(Clone, Copy, Debug)]
@@ -34,10 +34,11 @@ pub fn build_ack(message: &[u8], code: AckCode, head: AckHead<'_>) -> Vec<u8> {
             kind.extend_from_slice(part);
         }
     }
-    let encoding = header.or(first).map_or(&b"^~\\&"[..], |segment| Segment::field(&segment, 2));
-    let processing = if field(11).is_empty() { b"P" } else { field(11) };
-    let version = if field(12).is_empty() { b"2.3" } else { field(12) };
+    // A header inside of a batch whose delimiters cannot be read was read by those of the first.
+    let readable = header.filter(|header| Delimiters::read(header.bytes()).is_some());
+    let encoding = readable.or(first).map_or(&b"^~\\&"[..], |segment| segment.field(2));
     let own = |text: &str| escaped(text, delimiters);
+    let or_own = |given: &[u8], text: &str| if given.is_empty() { own(text) } else { given.to_vec() };
     let mut fields: Vec<Vec<u8>> = vec![
         encoding.to_vec(),
         field(5).to_vec(),
@@ -48,8 +49,8 @@ pub fn build_ack(message: &[u8], code: AckCode, head: AckHead<'_>) -> Vec<u8> {
         Vec::new(),
         kind,
         own(head.control_id),
-        processing.to_vec(),
-        version.to_vec(),
+        or_own(field(11), "P"),
+        or_own(field(12), "2.3"),
     ];
     let charset = field(18);
     if !charset.is_empty() {
