@@ -4,12 +4,14 @@
 
 mod mllp;
 mod rest;
+mod webhook;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use mllp::{AckMatch, ApplicationAck, Framing, MllpTarget, RetryOn, SegmentEnds};
 pub use rest::RestTarget;
+pub use webhook::{Addresses, WebhookTarget};
 
 use crate::Timestamp;
 use crate::id::{ConnectionId, ProjectId};
@@ -50,18 +52,20 @@ pub struct ConnectionSpec {
 pub enum ConnectionKind {
     Rest,
     Mllp,
+    Webhook,
 }
 
 impl ConnectionKind {
     /// In the order in which lists name them.
-    pub const ALL: [ConnectionKind; 2] = [ConnectionKind::Rest, ConnectionKind::Mllp];
+    pub const ALL: [ConnectionKind; 3] = [ConnectionKind::Rest, ConnectionKind::Mllp, ConnectionKind::Webhook];
     /// What may be written, in words that continue "allowed is …".
-    pub const ALLOWED: &str = "one of rest, mllp";
+    pub const ALLOWED: &str = "one of rest, mllp, webhook";
 
     pub const fn as_str(self) -> &'static str {
         match self {
             ConnectionKind::Rest => "rest",
             ConnectionKind::Mllp => "mllp",
+            ConnectionKind::Webhook => "webhook",
         }
     }
 
@@ -75,6 +79,7 @@ impl ConnectionKind {
 pub enum Target {
     Rest(RestTarget),
     Mllp(MllpTarget),
+    Webhook(WebhookTarget),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,20 +127,28 @@ impl Target {
         match self {
             Target::Rest(_) => ConnectionKind::Rest,
             Target::Mllp(_) => ConnectionKind::Mllp,
+            Target::Webhook(_) => ConnectionKind::Webhook,
         }
     }
 
     pub const fn rest(&self) -> Option<&RestTarget> {
         match self {
             Target::Rest(rest) => Some(rest),
-            Target::Mllp(_) => None,
+            Target::Mllp(_) | Target::Webhook(_) => None,
+        }
+    }
+
+    pub const fn webhook(&self) -> Option<&WebhookTarget> {
+        match self {
+            Target::Webhook(endpoint) => Some(endpoint),
+            Target::Rest(_) | Target::Mllp(_) => None,
         }
     }
 
     pub const fn mllp(&self) -> Option<&MllpTarget> {
         match self {
             Target::Mllp(mllp) => Some(mllp),
-            Target::Rest(_) => None,
+            Target::Rest(_) | Target::Webhook(_) => None,
         }
     }
 
@@ -144,6 +157,7 @@ impl Target {
         match self {
             Target::Rest(rest) => format!("{}{}", rest.host, rest.url_path.as_str()),
             Target::Mllp(mllp) => mllp.address(),
+            Target::Webhook(endpoint) => endpoint.url.to_string(),
         }
     }
 
@@ -152,6 +166,7 @@ impl Target {
         match self {
             Target::Rest(rest) => rest.data_format,
             Target::Mllp(_) => DataFormat::Hl7,
+            Target::Webhook(_) => DataFormat::Json,
         }
     }
 
@@ -159,7 +174,8 @@ impl Target {
     pub fn only_reads(&self, head: &RequestHead) -> bool {
         match self {
             Target::Rest(_) => head.method.only_reads(),
-            Target::Mllp(_) => false,
+            // What an endpoint is sent always means something to it.
+            Target::Mllp(_) | Target::Webhook(_) => false,
         }
     }
 }

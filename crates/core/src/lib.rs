@@ -6,11 +6,14 @@
 
 pub mod access;
 pub mod ack;
+pub mod alert;
 pub mod attempt;
 pub mod call;
 pub mod connection;
 pub mod decide;
 pub mod delivery;
+pub mod endpoint;
+pub mod envelope;
 mod failure;
 pub mod health;
 pub mod http_url;
@@ -34,6 +37,7 @@ pub mod security;
 mod setting;
 pub mod settings;
 pub mod status_set;
+pub mod subscription;
 mod time;
 pub mod topic;
 pub mod trace;

@@ -9,10 +9,15 @@ use postrider_core::connection::Connection;
 use postrider_core::id::{ConnectionId, ProjectId};
 
 use crate::engine::ConnectionRef;
+use crate::options::LadderLimits;
 use crate::refusal::Refusal;
 
 #[derive(Default)]
-pub(crate) struct Connections(RwLock<Known>);
+pub(crate) struct Connections {
+    known: RwLock<Known>,
+    /// What binds ladders, whatever is written.
+    limits: LadderLimits,
+}
 
 #[derive(Default)]
 struct Known {
@@ -22,18 +27,22 @@ struct Known {
 }
 
 impl Connections {
+    pub fn bound_by(limits: LadderLimits) -> Self {
+        Connections { known: RwLock::default(), limits }
+    }
+
     pub fn get(&self, id: ConnectionId) -> Option<Arc<Connection>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).by_id.get(&id).cloned()
+        self.known.read().unwrap_or_else(PoisonError::into_inner).by_id.get(&id).cloned()
     }
 
     pub fn all(&self) -> Vec<Arc<Connection>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).by_id.values().cloned().collect()
+        self.known.read().unwrap_or_else(PoisonError::into_inner).by_id.values().cloned().collect()
     }
 
     /// # Errors
     /// `NotFound`; `Conflict` naming the kinds when the name alone is ambiguous (D16).
     pub fn find(&self, project: ProjectId, wanted: &ConnectionRef) -> Result<Arc<Connection>, Refusal> {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let named = known.by_name.get(&project).and_then(|names| names.get(wanted.name.as_str()));
         let named = named.map_or(&[][..], Vec::as_slice);
         let mut fitting = named.iter().filter(|found| wanted.kind.is_none_or(|kind| kind == found.kind()));
@@ -52,7 +61,8 @@ impl Connections {
     }
 
     pub fn put(&self, connection: Arc<Connection>) {
-        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let connection = self.limits.bind(connection);
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.remove(connection.id);
         let names = known.by_name.entry(connection.project_id).or_default();
         let named = names.entry(connection.name.clone()).or_default();
@@ -62,7 +72,7 @@ impl Connections {
     }
 
     pub fn remove(&self, id: ConnectionId) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(id);
+        self.known.write().unwrap_or_else(PoisonError::into_inner).remove(id);
     }
 }
 

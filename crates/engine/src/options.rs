@@ -1,10 +1,15 @@
 //! The engine's own limits, each with its name (law 5). Limits of one connection are in its policy.
 
+use std::sync::Arc;
+
 use postrider_core::Wait;
+use postrider_core::connection::Connection;
 use postrider_core::readiness::Bounds;
+use postrider_core::retry_after::RetryAfterRule;
 use postrider_store::AUDIT_RETENTION;
 use postrider_wire::mail::Mailer;
 use postrider_wire::otlp::SpanSink;
+use serde_json::Value;
 
 use crate::plug::Plug;
 use crate::vault::Keyring;
@@ -41,8 +46,15 @@ pub struct EngineOptions {
     pub job_batch_max: u32,
     /// How long jobs are kept after their end.
     pub job_retention: Wait,
+    pub ladders: LadderLimits,
     /// Takes mails to people; without it none are sent.
     pub mailer: Plug<dyn Mailer>,
+    /// `POSTRIDER_ALERT_TO`: who is told of every alert, beside the owner of its project.
+    pub alert_to: Vec<String>,
+    /// `POSTRIDER_ALERT_SECONDS`: how often alerts are looked for.
+    pub alert_every: Wait,
+    /// `POSTRIDER_ALERT_DISK_MB`, in bytes: with less free, somebody is told; 0: never.
+    pub alert_disk_free_bytes: u64,
     /// After the first try of a mail; twice as long after each.
     pub mail_pause: Wait,
     /// Takes spans; without it none are made.
@@ -71,11 +83,60 @@ impl Default for EngineOptions {
             jobs_active_max: 8,
             job_batch_max: 256,
             job_retention: Wait::from_secs(30 * 24 * 3600),
+            ladders: LadderLimits::default(),
             mailer: Plug::NONE,
+            alert_to: Vec::new(),
+            alert_every: Wait::from_secs(10),
+            alert_disk_free_bytes: 1_000_000_000,
             mail_pause: Wait::from_secs(30),
             spans: Plug::NONE,
             health: Bounds::default(),
             looks_at_itself: true,
         }
+    }
+}
+
+/// What binds every ladder of a preset (R08, R09). The preset `patient` has limits of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LadderLimits {
+    /// `DELIVERY_ESCALATION_HARD_CAP_HOURS`: the age cap of `webhook`.
+    pub delivery_cap: Wait,
+    /// `FORWARD_ESCALATION_HARD_CAP_HOURS`: the age cap of `forward`.
+    pub forward_cap: Wait,
+    /// `WEBHOOK_RETRY_AFTER_MAX_SECONDS`: a longer wait that a remote system asks for is cut to this; zero ignores the header.
+    pub retry_after_max: Wait,
+}
+
+impl Default for LadderLimits {
+    fn default() -> Self {
+        LadderLimits {
+            delivery_cap: Wait::from_secs(96 * 3600),
+            forward_cap: Wait::from_secs(24 * 3600),
+            retry_after_max: Wait::from_secs(21_600),
+        }
+    }
+}
+
+impl LadderLimits {
+    /// The connection with these limits in its policy; nothing of what was written changes.
+    pub(crate) fn bind(&self, connection: Arc<Connection>) -> Arc<Connection> {
+        let policy = &connection.spec.policy;
+        let preset = connection.written.get("retry_preset").and_then(Value::as_str);
+        let age_cap = match (policy.age_cap, preset) {
+            (None, _) | (_, Some("patient")) => policy.age_cap,
+            (Some(_), Some("forward")) => Some(self.forward_cap),
+            (Some(_), _) => Some(self.delivery_cap),
+        };
+        let retry_after = match policy.retry_after {
+            RetryAfterRule::LaterOnly { .. } => RetryAfterRule::LaterOnly { max: self.retry_after_max },
+            other => other,
+        };
+        if age_cap == policy.age_cap && retry_after == policy.retry_after {
+            return connection;
+        }
+        let mut bound = (*connection).clone();
+        bound.spec.policy.age_cap = age_cap;
+        bound.spec.policy.retry_after = retry_after;
+        Arc::new(bound)
     }
 }

@@ -2,9 +2,11 @@
 
 mod stage;
 
-use postrider_core::Failure;
 use postrider_core::delivery::Status;
 use postrider_core::id::DeliveryId;
+use postrider_core::retry_after::RetryAfterRule;
+use postrider_core::{Failure, Wait};
+use postrider_engine::{EngineOptions, LadderLimits};
 use serde_json::{Value, json};
 use stage::*;
 
@@ -37,6 +39,34 @@ async fn r09_a_ladder_is_given_up_at_its_cap_in_both_kinds_of_queue() {
         assert_eq!(stage.remote.count(), 2, "nothing is sent after the cap");
         stage.check().await;
     }
+}
+
+// proves: R08, R09
+#[tokio::test(start_paused = true)]
+async fn r09_the_caps_and_the_longest_retry_after_are_what_the_environment_says() {
+    let limits = LadderLimits {
+        forward_cap: Wait::from_secs(60_000),
+        retry_after_max: Wait::from_secs(100),
+        ..LadderLimits::default()
+    };
+    let options = EngineOptions { ladders: limits, ..EngineOptions::default() };
+    let stage = Stage::with(Remote::always(status(503)), options).await;
+    stage.connection("a", ladder(false)).await;
+    stage.connection("patient", json!({"retry_preset": "patient"})).await;
+    let id = stage.publish("a", "1").await;
+    pass(59_999.0).await;
+    assert_eq!(end_of(&stage, id).await.0, Status::Pending);
+    pass(2.0).await;
+    assert_eq!(end_of(&stage, id).await, (Status::Dlq, Some(Failure::TooOld), 2));
+    let of = |name: &str| {
+        let all = stage.engine.connections();
+        all.iter().find(|known| known.name == name).unwrap().spec.policy.clone()
+    };
+    assert_eq!(of("a").retry_after, RetryAfterRule::LaterOnly { max: Wait::from_secs(100) });
+    assert_eq!(
+        (of("patient").age_cap, of("patient").retry_after),
+        (Some(Wait::from_secs(96 * 3600)), RetryAfterRule::Ignored)
+    );
 }
 
 // An ordered one that waited behind another as long as that is as old as it.

@@ -11,7 +11,8 @@ pub mod mail;
 pub mod otlp;
 pub mod resolve;
 pub mod send;
-mod tls;
+pub mod signature;
+pub mod tls;
 
 pub use auth::Credentials;
 pub use egress::Egress;
@@ -19,4 +20,4 @@ pub use guard::Guard;
 pub use send::http::{HttpOptions, HttpSender};
 pub use send::many::Senders;
 pub use send::mllp::MllpSender;
-pub use send::{Outgoing, Sender, check, said};
+pub use send::{Outgoing, Sender, WebhookAttempt, check, said};

@@ -81,6 +81,19 @@ pub(crate) fn client_config(settings: &TlsSettings, speaks: Speaks) -> Result<Ar
     Ok(Arc::new(config))
 }
 
+/// For a client of our own API: the public authorities and the system's, or only those of one PEM file. Blocks on files.
+///
+/// # Errors
+/// In words: the file cannot be read or has no certificate.
+pub fn trusting(ca_path: Option<&str>) -> Result<ClientConfig, String> {
+    let settings = TlsSettings { verify: true, ca_path: ca_path.map(str::to_owned), client: None };
+    let config = client_config(&settings, Speaks::Unnamed).map_err(|error| error.to_string())?;
+    let mut config = Arc::unwrap_or_clone(config);
+    // The client negotiates by itself.
+    config.alpn_protocols.clear();
+    Ok(config)
+}
+
 fn public_roots() -> RootCertStore {
     let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
     if let Some(pem) = SYSTEM_STORES.iter().find_map(|path| read_limited(path).ok()) {

@@ -163,7 +163,7 @@ fn timeout_s(reader: &mut Reader<'_>) -> Option<f64> {
 }
 
 /// Whether there is such a definition is seen where the connection is stored. An empty text means none, as files of the platform have it.
-fn security(reader: &mut Reader<'_>) -> Option<String> {
+pub(super) fn security(reader: &mut Reader<'_>) -> Option<String> {
     let name = reader.text("security").filter(|name| !name.is_empty())?;
     if check_name(name).is_err() {
         let allowed = reader.allowed("security");

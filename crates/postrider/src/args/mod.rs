@@ -1,6 +1,7 @@
 //! The command line as it is written. What a command does is in `commands`, in the file of its name.
 
 mod access;
+mod alerts;
 mod bulk;
 mod configuration;
 mod deliveries;
@@ -8,6 +9,7 @@ mod resources;
 mod sending;
 
 pub use access::{AuditCommand, KeysCommand, ProjectsCommand, WhoseArgs};
+pub use alerts::AlertsCommand;
 pub use bulk::BulkArgs;
 pub use configuration::{ExportArgs, ImportArgs, SchemaArgs};
 pub use deliveries::{
@@ -41,6 +43,10 @@ pub struct GlobalArgs {
     /// The server's address; else that of the server running on the data directory, else http://127.0.0.1:8080
     #[arg(long, global = true, value_name = "URL", env = "POSTRIDER_SERVER")]
     pub server: Option<String>,
+
+    /// A PEM file of authorities to trust with https, in place of the public ones
+    #[arg(long, global = true, value_name = "FILE", env = "POSTRIDER_TLS_CA")]
+    pub tls_ca: Option<PathBuf>,
 
     /// The key; else POSTRIDER_ADMIN_KEY
     #[arg(long, global = true, env = "POSTRIDER_KEY", hide_env_values = true)]
@@ -96,6 +102,9 @@ pub enum Command {
     /// Who did what
     #[command(subcommand)]
     Audit(AuditCommand),
+    /// What is wrong now, and what was
+    #[command(subcommand)]
+    Alerts(AlertsCommand),
     /// When the attempts of a policy would be made
     Schedule(ScheduleArgs),
     /// Apply a YAML file, all of it or nothing, after showing what it changes
@@ -112,6 +121,8 @@ pub enum Command {
     Backup(BackupArgs),
     /// Make a data directory from a backup; every queue is paused until somebody resumes it
     Restore(RestoreArgs),
+    /// Look at everything that a server stands on: what is wrong, and what to do
+    Doctor,
     /// Completions for a shell
     Completions { shell: clap_complete::Shell },
     /// The manual page; with a directory, one page for each command in it

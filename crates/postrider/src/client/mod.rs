@@ -3,12 +3,14 @@
 //! What each resource offers is in the file of its name; this one must not know any of their paths.
 
 mod access;
+mod alerts;
 mod batch;
 mod call;
 mod configuration;
 mod connections;
 mod deliveries;
 mod error;
+mod health;
 mod jobs;
 mod page;
 mod schedule;
@@ -17,12 +19,14 @@ mod topics;
 mod transport;
 
 pub use access::{ApiKey, AuditActor, AuditEntry, AuditQuery, Project, Whose};
+pub use alerts::Alert;
 pub use batch::{BatchResult, LineResult};
 pub use call::{Call, Response, SendResult};
 pub use configuration::{ImportOptions, Imported, ImportedKey, ImportedObject};
 pub use connections::{Connection, ConnectionState};
 pub use deliveries::{Attempt, DeadLetter, Delivery, DeliveryQuery};
 pub use error::{ClientError, FieldProblem, Problem};
+pub use health::Health;
 pub use jobs::{Job, JobAct, JobTarget, Matching};
 pub use page::{Page, PageQuery};
 pub use schedule::{PlannedAttempt, Schedule};
@@ -32,6 +36,7 @@ pub use topics::{Pulled, Subscription, Topic, TopicMessage};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use postrider_core::connection::ConnectionKind;
 use transport::Transport;
+pub(crate) use transport::{BoxedAnswer, Routes};
 
 /// A client of one Postrider server. Cheap to clone; clones share the open connections.
 #[derive(Clone, Debug)]
@@ -41,11 +46,29 @@ pub struct Client {
 }
 
 impl Client {
-    /// `server` is `http://HOST:PORT`, with or without a slash at the end. Nothing is sent yet.
+    /// `server` is `http://HOST:PORT` or `https://HOST:PORT`, with or without a slash at the end. Nothing is sent yet. With https, the public authorities
+    /// and the system's are trusted.
     ///
-    /// Refuses an address that is not an `http` URL, and a key that cannot stand in a header.
+    /// # Errors
+    /// An address that is no such URL, and a key that cannot stand in a header.
     pub fn new(server: &str, key: &str) -> Result<Client, ClientError> {
-        Ok(Client { transport: Transport::new(server, key)?, project: "default".to_owned() })
+        Client::over(Transport::new(server, key, None)?)
+    }
+
+    /// The same, trusting only the authorities in a PEM file.
+    ///
+    /// # Errors
+    /// As `new`; a file that cannot be read or has no certificate.
+    pub fn trusting(server: &str, key: &str, ca_path: &str) -> Result<Client, ClientError> {
+        Client::over(Transport::new(server, key, Some(ca_path))?)
+    }
+
+    pub(crate) fn in_process(name: &str, key: &str, routes: std::sync::Arc<dyn Routes>) -> Result<Client, ClientError> {
+        Client::over(Transport::in_process(name, key, routes)?)
+    }
+
+    fn over(transport: Transport) -> Result<Client, ClientError> {
+        Ok(Client { transport, project: "default".to_owned() })
     }
 
     /// The same client for another project than `default`.

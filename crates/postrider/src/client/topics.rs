@@ -94,6 +94,12 @@ impl Client {
         self.transport.json(Method::POST, &self.under_topic(topic, "/subscriptions"), &json!({"name": name})).await
     }
 
+    /// All subscriptions of a topic.
+    pub async fn subscriptions(&self, topic: &str) -> Result<Vec<Subscription>, ClientError> {
+        let found: Page<Subscription> = self.transport.get(&self.under_topic(topic, "/subscriptions")).await?;
+        Ok(found.data)
+    }
+
     /// At most `messages_max` messages, oldest first.
     pub async fn pull(&self, topic: &str, subscription: &str, messages_max: u32) -> Result<Pulled, ClientError> {
         let path = self.under_topic(topic, &format!("/subscriptions/{}/pull", segment(subscription)));

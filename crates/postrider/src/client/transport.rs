@@ -2,11 +2,14 @@
 //!
 //! It must not know what any path means.
 
+use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client as HyperClient;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -29,8 +32,24 @@ pub struct Content {
 pub struct Transport {
     server: String,
     authorization: HeaderValue,
-    http: HyperClient<HttpConnector, Full<Bytes>>,
+    way: Way,
 }
+
+/// How a request gets to its server.
+#[derive(Clone)]
+enum Way {
+    Network(HyperClient<HttpsConnector<HttpConnector>, Full<Bytes>>),
+    /// The server's own routes, in this process.
+    InProcess(Arc<dyn Routes>),
+}
+
+/// A server in this process.
+pub trait Routes: Send + Sync {
+    fn answer(&self, request: Request<Full<Bytes>>) -> BoxedAnswer;
+}
+
+/// The answer with all of its body, or why there is none.
+pub type BoxedAnswer = Pin<Box<dyn Future<Output = Result<Response<Bytes>, String>> + Send>>;
 
 impl std::fmt::Debug for Transport {
     /// Never shows the key.
@@ -40,20 +59,25 @@ impl std::fmt::Debug for Transport {
 }
 
 impl Transport {
-    pub fn new(server: &str, key: &str) -> Result<Transport, ClientError> {
+    /// `ca_path`: a PEM file of authorities to trust in place of the public ones and the system's.
+    pub fn new(server: &str, key: &str, ca_path: Option<&str>) -> Result<Transport, ClientError> {
         let server = server.trim_end_matches('/').to_owned();
         check_server(&server)?;
-        let mut authorization =
-            HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| ClientError::BadSetting {
-                what: "the key".into(),
-                reason: "it holds characters that a header cannot".into(),
-            })?;
-        authorization.set_sensitive(true);
-        let mut connector = HttpConnector::new();
-        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
-        connector.set_nodelay(true);
-        let http = HyperClient::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(connector);
-        Ok(Transport { server, authorization, http })
+        let mut tcp = HttpConnector::new();
+        tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        tcp.set_nodelay(true);
+        tcp.enforce_http(false);
+        let tls = postrider_wire::tls::trusting(ca_path);
+        let tls = tls.map_err(|reason| ClientError::BadSetting { what: "the file of authorities".into(), reason })?;
+        let connector = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();
+        let http = HyperClient::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .build(connector.wrap_connector(tcp));
+        Ok(Transport { server, authorization: authorization(key)?, way: Way::Network(http) })
+    }
+
+    pub fn in_process(name: &str, key: &str, routes: Arc<dyn Routes>) -> Result<Transport, ClientError> {
+        Ok(Transport { server: name.to_owned(), authorization: authorization(key)?, way: Way::InProcess(routes) })
     }
 
     pub fn server(&self) -> &str {
@@ -105,9 +129,24 @@ impl Transport {
     }
 
     async fn exchange(&self, method: Method, path: &str, content: Option<Content>) -> Result<Bytes, ClientError> {
+        let (status, _, bytes) = self.ask(method, path, content).await?;
+        if status.is_success() { Ok(bytes) } else { Err(ClientError::Refused(Box::new(problem(status, &bytes)))) }
+    }
+
+    /// The answer as it is, whatever its status.
+    pub async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        content: Option<Content>,
+    ) -> Result<(StatusCode, HeaderMap, Bytes), ClientError> {
+        let base = match self.way {
+            Way::Network(_) => self.server.as_str(),
+            Way::InProcess(_) => "",
+        };
         let mut request = Request::builder()
             .method(method)
-            .uri(format!("{}{path}", self.server))
+            .uri(format!("{base}{path}"))
             .header(http::header::AUTHORIZATION, self.authorization.clone());
         let mut body = Bytes::new();
         if let Some(Content { kind, bytes, headers }) = content {
@@ -120,10 +159,20 @@ impl Transport {
         let request = request
             .body(Full::new(body))
             .map_err(|error| ClientError::BadSetting { what: format!("`{path}`"), reason: error.to_string() })?;
-        let answer = self.http.request(request).await.map_err(|error| self.unreachable(&error))?;
-        let status = answer.status();
-        let bytes = answer.into_body().collect().await.map_err(|error| self.unreachable(&error))?.to_bytes();
-        if status.is_success() { Ok(bytes) } else { Err(ClientError::Refused(Box::new(problem(status, &bytes)))) }
+        let answer = match &self.way {
+            Way::Network(http) => {
+                let answer = http.request(request).await.map_err(|error| self.unreachable(&error))?;
+                let (head, body) = answer.into_parts();
+                let bytes = body.collect().await.map_err(|error| self.unreachable(&error))?.to_bytes();
+                Response::from_parts(head, bytes)
+            }
+            Way::InProcess(routes) => {
+                let unreachable = |reason| ClientError::Unreachable { server: self.server.clone(), reason };
+                routes.answer(request).await.map_err(unreachable)?
+            }
+        };
+        let (head, bytes) = answer.into_parts();
+        Ok((head.status, head.headers, bytes))
     }
 
     fn read<T: DeserializeOwned>(&self, bytes: &[u8]) -> Result<T, ClientError> {
@@ -141,18 +190,26 @@ impl Transport {
     }
 }
 
+fn authorization(key: &str) -> Result<HeaderValue, ClientError> {
+    let mut value = HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| ClientError::BadSetting {
+        what: "the key".into(),
+        reason: "it holds characters that a header cannot".into(),
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
 fn check_server(server: &str) -> Result<(), ClientError> {
     let refuse = |reason: &str| {
         Err(ClientError::BadSetting { what: format!("the server address `{server}`"), reason: reason.to_owned() })
     };
     let Ok(uri) = server.parse::<Uri>() else { return refuse("it is no URL") };
     match uri.scheme_str() {
-        Some("http") => {}
-        Some("https") => return refuse("https is not offered by this client yet, only http"),
-        _ => return refuse("it must begin with http://"),
+        Some("http" | "https") => {}
+        _ => return refuse("it must begin with http:// or https://"),
     }
     if uri.host().is_none_or(str::is_empty) || uri.path() != "/" || uri.query().is_some() {
-        return refuse("it must be http://HOST:PORT and nothing more");
+        return refuse("it must be http://HOST:PORT or https://HOST:PORT and nothing more");
     }
     Ok(())
 }
@@ -173,16 +230,17 @@ mod tests {
 
     #[test]
     fn an_address_that_cannot_work_is_refused_before_anything_is_sent() {
-        for bad in ["127.0.0.1:8080", "https://a", "http://", "http://a/x", "http://a?b", "ftp://a", "not a url"] {
+        for bad in ["127.0.0.1:8080", "http://", "http://a/x", "http://a?b", "ftp://a", "not a url"] {
             assert!(matches!(check_server(bad), Err(ClientError::BadSetting { .. })), "{bad}");
         }
-        assert!(check_server("http://localhost:8080").is_ok());
-        assert!(Transport::new("http://a", "line\nbreak").is_err());
+        assert!(check_server("http://localhost:8080").is_ok() && check_server("https://localhost").is_ok());
+        assert!(Transport::new("http://a", "line\nbreak", None).is_err());
+        assert!(Transport::new("https://a", "k", Some("/nowhere/at/all")).is_err());
     }
 
     #[test]
     fn the_key_never_shows_in_debug_output() {
-        let transport = Transport::new("http://a", "very-secret").unwrap();
+        let transport = Transport::new("http://a", "very-secret", None).unwrap();
         assert!(!format!("{transport:?}").contains("very-secret"));
     }
 

@@ -14,12 +14,21 @@ const DEFAULT_SERVER: &str = "http://127.0.0.1:8080";
 
 /// A client as the options and the environment have it. Nothing is sent yet.
 pub fn client(global: &GlobalArgs) -> Result<Client, Failed> {
+    client_with(global, None)
+}
+
+/// The same, with a key for where none is given.
+pub fn client_with(global: &GlobalArgs, otherwise: Option<&str>) -> Result<Client, Failed> {
     let admin_key = std::env::var("POSTRIDER_ADMIN_KEY").ok();
-    let key = given(global.key.as_deref()).or(given(admin_key.as_deref())).ok_or_else(|| {
+    let key = given(global.key.as_deref()).or(given(admin_key.as_deref())).or(otherwise).ok_or_else(|| {
         Failed::usage("no key: give --key KEY or set POSTRIDER_KEY (the server prints it on its first start)")
     })?;
     let server = address(global.server.as_deref(), &global.data);
-    Ok(Client::new(&server, key)?.with_project(&global.project))
+    let client = match global.tls_ca.as_deref() {
+        Some(file) => Client::trusting(&server, key, &file.display().to_string())?,
+        None => Client::new(&server, key)?,
+    };
+    Ok(client.with_project(&global.project))
 }
 
 /// For what anybody may ask.

@@ -2,14 +2,14 @@
 //!
 //! It must not know how any of them works.
 
-mod config;
+pub mod config;
 pub mod data_dir;
 mod logs;
 mod outside;
 mod secrets_key;
 pub mod server_file;
 mod service;
-mod settings;
+pub mod settings;
 mod signals;
 pub mod store;
 

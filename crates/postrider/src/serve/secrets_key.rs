@@ -2,22 +2,17 @@
 //!
 //! It must not know what is sealed.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use postrider_core::log;
-use postrider_engine::{KeyHome, Keyring, MasterKey};
+use postrider::key_file::{self, KeyFile, NAME};
+use postrider_engine::Keyring;
 
 use super::data_dir::DataDir;
 use crate::exit::{Exit, Failed};
 
 pub const VARIABLE: &str = "POSTRIDER_SECRETS_KEY";
 pub const FILE_VARIABLE: &str = "POSTRIDER_SECRETS_KEY_FILE";
-/// In the data directory, of mode 0600: the key that is made where none is configured.
-const NAME: &str = "secrets.key";
-/// A key file with more in it is something else.
-const FILE_BYTES_MAX: u64 = 64 << 10;
 
 /// Where the keys are, as the environment says.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -49,14 +44,19 @@ impl SecretsKey {
     /// # Errors
     /// A file that cannot be read or holds no keys.
     pub fn keyring(&self, data: &DataDir) -> Result<Keyring, Failed> {
-        let made = data.path().join(NAME);
+        self.keyring_at(data.path())
+    }
+
+    /// The same for a directory that nobody may make.
+    pub fn keyring_at(&self, data: &Path) -> Result<Keyring, Failed> {
+        let made = data.join(NAME);
         let configured = match self {
             SecretsKey::InDataDir => Keyring::default(),
             SecretsKey::Given(ring) => ring.clone(),
             SecretsKey::File(path) => read(path, FILE_VARIABLE)?,
         };
         let made_earlier = if made.exists() { read(&made, NAME)? } else { Keyring::default() };
-        Ok(configured.then(made_earlier).kept_in(Arc::new(FileHome(made))))
+        Ok(configured.then(made_earlier).kept_in(Arc::new(KeyFile(made))))
     }
 }
 
@@ -71,53 +71,13 @@ impl std::fmt::Debug for SecretsKey {
 }
 
 fn read(path: &Path, name: &'static str) -> Result<Keyring, Failed> {
-    let unreadable =
-        |why: String| Failed::new(Exit::Refused, format!("the key file {} ({name}): {why}", path.display()));
-    let found = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
-    if found.len() > FILE_BYTES_MAX {
-        return Err(unreadable(format!("it has {} bytes, which is no list of keys", found.len())));
-    }
-    warn_if_open(path, &found);
-    let text = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
-    Keyring::parse(name, &text).map_err(|error| unreadable(error.to_string()))
-}
-
-#[cfg(unix)]
-fn warn_if_open(path: &Path, found: &std::fs::Metadata) {
-    use std::os::unix::fs::PermissionsExt;
-    if found.permissions().mode() & 0o077 != 0 {
-        tracing::warn!(event = log::SECRETS_KEY_OPEN, path = %path.display(), "the key file for secrets can be read by others than its owner: chmod 600 it");
-    }
-}
-
-#[cfg(not(unix))]
-fn warn_if_open(_: &Path, _: &std::fs::Metadata) {}
-
-/// The file in the data directory, on disk before the first secret is sealed with it.
-struct FileHome(PathBuf);
-
-impl KeyHome for FileHome {
-    fn keep(&self, key: &MasterKey) -> Result<(), String> {
-        let write = || -> std::io::Result<()> {
-            let directory = self.0.parent().unwrap_or(Path::new("."));
-            // A temporary file has mode 0600, and an existing key is never written over.
-            let mut file = tempfile::NamedTempFile::new_in(directory)?;
-            writeln!(
-                file,
-                "# Postrider seals the secrets in its store with this key. Keep a copy apart from the store."
-            )?;
-            writeln!(file, "{}", key.written())?;
-            file.as_file().sync_all()?;
-            file.persist_noclobber(&self.0)?;
-            std::fs::File::open(directory)?.sync_all()
-        };
-        write().map_err(|error| format!("{}: {error}", self.0.display()))
-    }
+    key_file::read(path, name).map_err(|why| Failed::new(Exit::Refused, why))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use postrider_engine::{KeyHome as _, MasterKey};
 
     const KEY: &str = "0101010101010101010101010101010101010101010101010101010101010101";
     const OTHER: &str = "0202020202020202020202020202020202020202020202020202020202020202";
@@ -130,7 +90,7 @@ mod tests {
     fn d46_a_made_key_is_its_owners_only_and_opens_beside_a_configured_one() {
         let data = DataDir::temporary().unwrap();
         assert_eq!(SecretsKey::InDataDir.keyring(&data).unwrap().first(), None);
-        let home = FileHome(data.path().join(NAME));
+        let home = KeyFile(data.path().join(NAME));
         home.keep(&key(KEY)).unwrap();
         #[cfg(unix)]
         {

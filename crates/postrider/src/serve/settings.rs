@@ -7,7 +7,7 @@ use postrider_core::masking::MaskedHeaders;
 use postrider_core::readiness::Bounds;
 use postrider_core::schedule::Ladder;
 use postrider_core::{SettingError, Wait};
-use postrider_engine::EngineOptions;
+use postrider_engine::{EngineOptions, LadderLimits};
 
 use super::logs::LogFormat;
 use super::outside::Outside;
@@ -44,6 +44,14 @@ const LEASE: Number = Number { name: "POSTRIDER_LEASE_SECONDS", default: 15, min
 /// How long the log keeps what has ended (V07: 30 days).
 const LOG_RETENTION: Number =
     Number { name: "POSTRIDER_LOG_RETENTION_SECONDS", default: 2_592_000, min: 60, max: 315_360_000, unit: "seconds" };
+/// How often alerts are looked for.
+const ALERT_EVERY: Number = Number { name: "POSTRIDER_ALERT_SECONDS", default: 10, min: 1, max: 3600, unit: "seconds" };
+/// With fewer megabytes free, somebody is told; 0: never.
+const ALERT_DISK: Number =
+    Number { name: "POSTRIDER_ALERT_DISK_MB", default: 1000, min: 0, max: 1_000_000_000, unit: "megabytes" };
+/// After the first try of a mail; twice as long after each.
+const MAIL_RETRY: Number =
+    Number { name: "POSTRIDER_MAIL_RETRY_SECONDS", default: 30, min: 1, max: 1800, unit: "seconds" };
 /// From a signal to the end of the process.
 const STOP: Number = Number { name: "POSTRIDER_STOP_SECONDS", default: 25, min: 1, max: 3600, unit: "seconds" };
 /// Without a durable write for so long, the server is not ready (P06).
@@ -93,8 +101,11 @@ impl Settings {
         let audit_days = number(&AUDIT_DAYS);
         let stalled_s = number(&STALLED);
         let stop_s = number(&STOP);
+        let (alert_every_s, alert_disk_mb, mail_retry_s) =
+            (number(&ALERT_EVERY), number(&ALERT_DISK), number(&MAIL_RETRY));
         let log_retention_s = number(&LOG_RETENTION);
-        let unused = [(&CLAIM_TIMEOUT, number(&CLAIM_TIMEOUT)), (&RETRY_AFTER_MAX, number(&RETRY_AFTER_MAX))];
+        let unused = [(&CLAIM_TIMEOUT, number(&CLAIM_TIMEOUT))];
+        let retry_after_s = number(&RETRY_AFTER_MAX);
         let caps = [(&DELIVERY_CAP, Ladder::webhook()), (&FORWARD_CAP, Ladder::forward())];
         let caps = caps.map(|(cap, ladder)| (cap, number(cap), ladder));
         errors.extend(caps.iter().filter_map(|(cap, hours, ladder)| does_not_fit(cap, *hours, ladder)));
@@ -119,12 +130,12 @@ impl Settings {
             errors.push(error);
             LogFormat::default()
         });
+        let alert_to = outside.alert_to.clone();
         if !errors.is_empty() {
             let message = errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
             return Err(Failed::new(Exit::Refused, message));
         }
-        let set = unused.iter().map(|(number, value)| (*number, *value));
-        let set = set.chain(caps.iter().map(|(number, value, _)| (*number, *value)));
+        let [(_, delivery_cap_h, _), (_, forward_cap_h, _)] = caps;
         Ok(Settings {
             log: variable("POSTRIDER_LOG").unwrap_or_else(|| log_default.to_owned()),
             log_format,
@@ -136,12 +147,22 @@ impl Settings {
                 lease: Wait::from_secs(lease_s),
                 audit_retention: Wait::from_secs(audit_days * 24 * 3600),
                 log_retention: Wait::from_secs(log_retention_s),
+                alert_to,
+                alert_every: Wait::from_secs(alert_every_s),
+                alert_disk_free_bytes: alert_disk_mb * 1_000_000,
+                mail_pause: Wait::from_secs(mail_retry_s),
+                ladders: LadderLimits {
+                    delivery_cap: Wait::from_secs(delivery_cap_h * 3600),
+                    forward_cap: Wait::from_secs(forward_cap_h * 3600),
+                    retry_after_max: Wait::from_secs(retry_after_s),
+                },
                 health: Bounds { write: Wait::from_secs(stalled_s), ..Bounds::default() },
                 ..EngineOptions::default()
             },
             opened,
             masked_headers,
-            without_effect: set
+            without_effect: unused
+                .iter()
                 .filter(|(number, value)| *value != number.default)
                 .map(|(number, _)| number.name)
                 .collect(),
@@ -291,7 +312,10 @@ mod tests {
     fn r09_a_default_ladder_that_does_not_fit_its_cap_refuses_the_start_and_shows_the_sum() {
         let wanted = "`DELIVERY_ESCALATION_HARD_CAP_HOURS` is `83`: allowed is 84 or more: the default ladder takes up to 298890 seconds";
         assert_eq!(read(&[("DELIVERY_ESCALATION_HARD_CAP_HOURS", "83")]).unwrap_err(), wanted);
-        assert!(read(&[("DELIVERY_ESCALATION_HARD_CAP_HOURS", "84")]).is_ok());
+        let settings = read(&[("DELIVERY_ESCALATION_HARD_CAP_HOURS", "84"), ("WEBHOOK_RETRY_AFTER_MAX_SECONDS", "0")]);
+        let ladders = settings.unwrap().engine.ladders;
+        assert_eq!((ladders.delivery_cap, ladders.retry_after_max), (Wait::from_secs(84 * 3600), Wait::ZERO));
+        assert_eq!(read(&[]).unwrap().engine.ladders, LadderLimits::default());
         assert!(read(&[("FORWARD_ESCALATION_HARD_CAP_HOURS", "11")]).is_err());
         assert!(read(&[("FORWARD_ESCALATION_HARD_CAP_HOURS", "12")]).is_ok());
     }

@@ -1,4 +1,4 @@
-//! A copy of a store in one file, while it is open elsewhere or not (D08), and what can be said of a file without opening it as a store.
+//! A copy of a store in one file, while it is open elsewhere or not (D08).
 //!
 //! The copy is of one instant: a read transaction holds the snapshot, pages are copied in short steps, and the writer never waits for it. The WAL
 //! grows meanwhile by what is written. It must not change the file that it reads.
@@ -11,7 +11,6 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
 use super::disk::beside;
-use super::schema;
 use crate::StoreError;
 
 /// 1 MiB a step.
@@ -39,18 +38,6 @@ pub struct Copied {
     pub bytes: u64,
     /// Rows, by table.
     pub rows: Vec<(&'static str, u64)>,
-}
-
-/// What a file says of itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Inspected {
-    pub schema_version: i64,
-    /// The version that this program reads and writes.
-    pub schema_expected: i64,
-    /// What `PRAGMA quick_check` found, at most a few lines; empty: nothing is wrong.
-    pub damage: Vec<String>,
-    pub database_bytes: u64,
-    pub wal_bytes: u64,
 }
 
 /// Copies the store `from` to the new file `to`, and reads the copy back: its structure, and as many rows as the source had at that instant. `to` is on
@@ -148,23 +135,8 @@ fn verify(copy: &Path, wanted: &[(&'static str, u64)]) -> Result<(), StoreError>
     Ok(())
 }
 
-/// Looks at a store without opening it as one: another process may have it.
-///
-/// # Errors
-/// As `copy`, for `from`.
-pub fn inspect(database: &Path) -> Result<Inspected, StoreError> {
-    let connection = reader(database)?;
-    let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
-    Ok(Inspected {
-        schema_version: schema_version(&connection)?,
-        schema_expected: schema::newest(),
-        damage: damage(&connection, "quick_check")?,
-        database_bytes: bytes(database),
-        wal_bytes: bytes(&beside(database, "-wal")),
-    })
-}
-
-fn reader(database: &Path) -> Result<Connection, StoreError> {
+/// Beside whoever has the store, and without a change to it.
+pub(super) fn reader(database: &Path) -> Result<Connection, StoreError> {
     if !database.is_file() {
         return Err(StoreError::Unavailable(format!("there is no file `{}`", database.display())));
     }
@@ -184,7 +156,7 @@ fn reader(database: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-fn schema_version(connection: &Connection) -> Result<i64, StoreError> {
+pub(super) fn schema_version(connection: &Connection) -> Result<i64, StoreError> {
     Ok(connection.query_row("PRAGMA user_version", [], |row| row.get(0))?)
 }
 
@@ -196,7 +168,8 @@ fn counts(connection: &Connection) -> Result<Vec<(&'static str, u64)>, StoreErro
     COUNTED.into_iter().map(count).collect()
 }
 
-fn damage(connection: &Connection, pragma: &str) -> Result<Vec<String>, StoreError> {
+/// What a check of the whole file finds, at most a few lines; empty: nothing.
+pub(super) fn damage(connection: &Connection, pragma: &str) -> Result<Vec<String>, StoreError> {
     let mut statement = connection.prepare(&format!("PRAGMA {pragma}(10)"))?;
     let lines = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()?;
     Ok(if lines == ["ok"] { Vec::new() } else { lines })

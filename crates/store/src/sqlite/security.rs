@@ -19,8 +19,7 @@ const COLUMNS: &str = "id, project_id, kind, name, written, sealed, version, cre
 #[async_trait]
 impl SecurityDefinitions for SqliteStore {
     async fn all_security(&self) -> Result<Vec<SecurityDefinition>, StoreError> {
-        let sql = format!("SELECT {COLUMNS} FROM security ORDER BY id");
-        self.read(move |connection| read_all(connection, &sql, &[], read)).await
+        self.read(all).await
     }
 
     async fn create_security(&self, definition: &SecurityDefinition) -> Result<(), StoreError> {
@@ -36,6 +35,10 @@ impl SecurityDefinitions for SqliteStore {
     async fn delete_security(&self, id: SecurityId) -> Result<(), StoreError> {
         self.write(move |work| delete(work, id)).await
     }
+}
+
+pub(super) fn all(connection: &rusqlite::Connection) -> Result<Vec<SecurityDefinition>, StoreError> {
+    read_all(connection, &format!("SELECT {COLUMNS} FROM security ORDER BY id"), &[], read)
 }
 
 /// `NotFound` when the connection names a definition that its project does not have.

@@ -4,7 +4,7 @@
 //! It must not know what is refused for other reasons, such as a full queue.
 
 use postrider_core::connection::{Connection, RestTarget, Target};
-use postrider_core::message::Message;
+use postrider_core::message::{Message, Method};
 use postrider_core::{Said, SettingError};
 
 /// # Errors
@@ -12,6 +12,7 @@ use postrider_core::{Said, SettingError};
 pub fn check(connection: &Connection, message: &Message) -> Result<(), SettingError> {
     match &connection.spec.target {
         Target::Rest(rest) => over_rest(rest, message),
+        Target::Webhook(_) => at_an_endpoint(message),
         Target::Mllp(mllp) => super::mllp::check(mllp, message),
     }
 }
@@ -19,9 +20,21 @@ pub fn check(connection: &Connection, message: &Message) -> Result<(), SettingEr
 /// What an answer that was kept says about the outcome, where its protocol says it in the body.
 pub fn said(connection: &Connection, body: &[u8]) -> Option<Said> {
     match &connection.spec.target {
-        Target::Rest(_) => None,
+        Target::Rest(_) | Target::Webhook(_) => None,
         Target::Mllp(_) => super::mllp::ack_of(body).map(Said::Ack),
     }
+}
+
+/// Its address is whole, and everything is a POST.
+fn at_an_endpoint(message: &Message) -> Result<(), SettingError> {
+    let head = &message.head;
+    if head.method != Method::POST {
+        return Err(SettingError::new("method", &head.method, "POST: an endpoint takes nothing else"));
+    }
+    if !head.path.is_empty() || !head.params.is_empty() {
+        return Err(SettingError::new("path", &head.path, "nothing here: an endpoint's address is whole"));
+    }
+    Ok(())
 }
 
 fn over_rest(rest: &RestTarget, message: &Message) -> Result<(), SettingError> {

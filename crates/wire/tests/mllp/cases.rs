@@ -55,6 +55,7 @@ impl Case {
             body: body.into(),
             credentials: None,
             trace: None,
+            webhook: None,
             timeout: self.connection.spec.policy.timeout,
         };
         self.sender.send(outgoing).await

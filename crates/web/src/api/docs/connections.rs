@@ -38,6 +38,7 @@ fn new_connection(kind: ConnectionKind) -> Schema {
     let name = match kind {
         ConnectionKind::Rest => "NewRestConnection",
         ConnectionKind::Mllp => "NewMllpConnection",
+        ConnectionKind::Webhook => "NewWebhookConnection",
     };
     body(kind, [always("name", shapes::name()), always("type", kind_word(kind))]).named(name)
 }
@@ -46,6 +47,7 @@ fn changed_connection(kind: ConnectionKind) -> Schema {
     let name = match kind {
         ConnectionKind::Rest => "RestConnectionChange",
         ConnectionKind::Mllp => "MllpConnectionChange",
+        ConnectionKind::Webhook => "WebhookConnectionChange",
     };
     let rename = shapes::name().describe("A new name renames, and keeps the queue.");
     body(kind, [optional("name", rename), optional("type", kind_word(kind))]).named(name)
@@ -55,6 +57,7 @@ fn connection(kind: ConnectionKind) -> Schema {
     let name = match kind {
         ConnectionKind::Rest => "RestConnection",
         ConnectionKind::Mllp => "MllpConnection",
+        ConnectionKind::Webhook => "WebhookConnection",
     };
     let state = Schema::object([
         always("paused", Schema::flag()),

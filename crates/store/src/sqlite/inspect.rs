@@ -1,0 +1,59 @@
+//! What can be said of a store without opening it as one: another process may have it, or nobody.
+//!
+//! It must not change anything, and it judges nothing.
+
+use std::path::Path;
+
+use postrider_core::connection::Connection;
+use postrider_core::readiness::Room;
+use postrider_core::security::SecurityDefinition;
+
+use super::backup::{damage, reader, schema_version};
+use super::disk::{Space, beside};
+use super::{SqliteOptions, lookups, rows, schema, security};
+use crate::{QueueSummary, StoreError};
+
+#[derive(Clone, Debug)]
+pub struct Inspected {
+    pub schema_version: i64,
+    /// The version that this program reads and writes.
+    pub schema_expected: i64,
+    /// What `PRAGMA quick_check` found, at most a few lines; empty: nothing is wrong.
+    pub damage: Vec<String>,
+    pub database_bytes: u64,
+    pub wal_bytes: u64,
+    pub room: Room,
+    pub definitions: Vec<SecurityDefinition>,
+    /// Each with its queue.
+    pub connections: Vec<(Connection, QueueSummary)>,
+    /// Topics that nobody subscribes to.
+    pub unread_topics: Vec<String>,
+}
+
+/// # Errors
+/// `Unavailable` when it cannot be read, `Corrupt` when it is no store or a row cannot be read.
+pub fn inspect(database: &Path) -> Result<Inspected, StoreError> {
+    let connection = reader(database)?;
+    let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
+    let sql = format!("SELECT {} FROM connection ORDER BY name", rows::CONNECTION);
+    let known = rows::read_all(&connection, &sql, &[], rows::read_connection)?;
+    let with_queue = |known: Connection| {
+        let queue = lookups::queue_summary(&connection, known.id)?;
+        Ok::<_, StoreError>((known, queue))
+    };
+    let connections = known.into_iter().map(with_queue).collect::<Result<_, _>>()?;
+    let sql =
+        "SELECT name FROM topic WHERE NOT EXISTS (SELECT 1 FROM subscription WHERE topic_id = topic.id) ORDER BY name";
+    let unread_topics = rows::read_all(&connection, sql, &[], |row| Ok(row.get(0)?))?;
+    Ok(Inspected {
+        schema_version: schema_version(&connection)?,
+        schema_expected: schema::newest(),
+        damage: damage(&connection, "quick_check")?,
+        database_bytes: bytes(database),
+        wal_bytes: bytes(&beside(database, "-wal")),
+        room: Space::below(database, SqliteOptions::default().free_bytes_min).room(),
+        definitions: security::all(&connection)?,
+        connections,
+        unread_topics,
+    })
+}
