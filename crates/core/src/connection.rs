@@ -5,6 +5,7 @@
 mod mllp;
 mod rest;
 mod soap;
+mod webhook;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -14,6 +15,7 @@ pub use rest::RestTarget;
 pub use soap::{
     ElementForm, ElementName, SoapOperation, SoapTarget, WsAddressing, is_action, is_local_name, is_namespace,
 };
+pub use webhook::{Addresses, WebhookTarget};
 
 use crate::Timestamp;
 use crate::id::{ConnectionId, ProjectId};
@@ -55,19 +57,22 @@ pub enum ConnectionKind {
     Rest,
     Mllp,
     Soap,
+    Webhook,
 }
 
 impl ConnectionKind {
     /// In the order in which lists name them.
-    pub const ALL: [ConnectionKind; 3] = [ConnectionKind::Rest, ConnectionKind::Mllp, ConnectionKind::Soap];
+    pub const ALL: [ConnectionKind; 4] =
+        [ConnectionKind::Rest, ConnectionKind::Mllp, ConnectionKind::Soap, ConnectionKind::Webhook];
     /// What may be written, in words that continue "allowed is …".
-    pub const ALLOWED: &str = "one of rest, mllp, soap";
+    pub const ALLOWED: &str = "one of rest, mllp, soap, webhook";
 
     pub const fn as_str(self) -> &'static str {
         match self {
             ConnectionKind::Rest => "rest",
             ConnectionKind::Mllp => "mllp",
             ConnectionKind::Soap => "soap",
+            ConnectionKind::Webhook => "webhook",
         }
     }
 
@@ -82,6 +87,7 @@ pub enum Target {
     Rest(RestTarget),
     Mllp(MllpTarget),
     Soap(Box<SoapTarget>),
+    Webhook(WebhookTarget),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,27 +138,35 @@ impl Target {
             Target::Rest(_) => ConnectionKind::Rest,
             Target::Mllp(_) => ConnectionKind::Mllp,
             Target::Soap(_) => ConnectionKind::Soap,
+            Target::Webhook(_) => ConnectionKind::Webhook,
         }
     }
 
     pub const fn rest(&self) -> Option<&RestTarget> {
         match self {
             Target::Rest(rest) => Some(rest),
-            Target::Mllp(_) | Target::Soap(_) => None,
+            Target::Mllp(_) | Target::Soap(_) | Target::Webhook(_) => None,
+        }
+    }
+
+    pub const fn webhook(&self) -> Option<&WebhookTarget> {
+        match self {
+            Target::Webhook(endpoint) => Some(endpoint),
+            Target::Rest(_) | Target::Mllp(_) | Target::Soap(_) => None,
         }
     }
 
     pub const fn mllp(&self) -> Option<&MllpTarget> {
         match self {
             Target::Mllp(mllp) => Some(mllp),
-            Target::Rest(_) | Target::Soap(_) => None,
+            Target::Rest(_) | Target::Soap(_) | Target::Webhook(_) => None,
         }
     }
 
     pub fn soap(&self) -> Option<&SoapTarget> {
         match self {
             Target::Soap(soap) => Some(soap),
-            Target::Rest(_) | Target::Mllp(_) => None,
+            Target::Rest(_) | Target::Mllp(_) | Target::Webhook(_) => None,
         }
     }
 
@@ -161,7 +175,7 @@ impl Target {
         match self {
             Target::Rest(rest) => Some(rest),
             Target::Soap(soap) => Some(&soap.http),
-            Target::Mllp(_) => None,
+            Target::Mllp(_) | Target::Webhook(_) => None,
         }
     }
 
@@ -171,6 +185,7 @@ impl Target {
             Target::Rest(rest) => rest.address(),
             Target::Soap(soap) => soap.http.address(),
             Target::Mllp(mllp) => mllp.address(),
+            Target::Webhook(endpoint) => endpoint.url.to_string(),
         }
     }
 
@@ -180,6 +195,7 @@ impl Target {
             Target::Rest(rest) => rest.data_format,
             Target::Mllp(_) => DataFormat::Hl7,
             Target::Soap(_) => DataFormat::Soap,
+            Target::Webhook(_) => DataFormat::Json,
         }
     }
 
@@ -187,8 +203,8 @@ impl Target {
     pub fn only_reads(&self, head: &RequestHead) -> bool {
         match self {
             Target::Rest(_) => head.method.only_reads(),
-            // Every call of an operation queues (Z34): nobody but the service knows whether it only reads.
-            Target::Mllp(_) | Target::Soap(_) => false,
+            // What an endpoint is sent always means something to it, and nobody but the service knows whether an operation of SOAP only reads.
+            Target::Mllp(_) | Target::Soap(_) | Target::Webhook(_) => false,
         }
     }
 }

@@ -28,9 +28,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{BodyId, Cid, ConnectionId, DeliveryId, EventId, ProjectId};
+use crate::envelope::Payload;
+use crate::id::{BodyId, Cid, ConnectionId, DeliveryId, EventId, ProjectId, SubscriptionId};
 use crate::message::RequestHead;
-use crate::schedule::Ladder;
+use crate::schedule::LadderTerms;
 use crate::{Failure, Timestamp, Wait};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -157,7 +158,7 @@ pub struct Delivery {
     pub original_body_id: Option<BodyId>,
     pub event: Option<EventRef>,
     /// A ladder is copied at creation (D21); rounds read their policy live.
-    pub ladder: Option<Ladder>,
+    pub ladder: Option<LadderTerms>,
     /// `None` once it has left the queue.
     pub position: Option<Position>,
     /// Rises with every change; operators' changes compare it (D06).
@@ -165,10 +166,15 @@ pub struct Delivery {
     pub progress: Progress,
 }
 
+/// The event that a delivery carries, and how (D40). Kept whole, so that every attempt and resend sends the same bytes (V09).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventRef {
     pub id: EventId,
     pub event_type: String,
+    pub happened_at: Timestamp,
+    /// Whose selector it matched; the subscription may be gone since.
+    pub subscription_id: SubscriptionId,
+    pub payload: Payload,
 }
 
 /// The part of a delivery that decisions change, always as a whole (law 2).

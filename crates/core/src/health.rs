@@ -84,6 +84,23 @@ pub struct HealthChange {
     pub switch_off: Option<SwitchOffReason>,
 }
 
+impl SwitchOffReason {
+    pub const ALL: [SwitchOffReason; 3] =
+        [SwitchOffReason::Gone, SwitchOffReason::FailuresInARow, SwitchOffReason::FailingFor];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            SwitchOffReason::Gone => "gone",
+            SwitchOffReason::FailuresInARow => "failures_in_a_row",
+            SwitchOffReason::FailingFor => "failing_for",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        SwitchOffReason::ALL.into_iter().find(|reason| reason.as_str() == text)
+    }
+}
+
 impl SwitchOff {
     /// Never: the presets `webhook` and `forward` (D20).
     pub const NEVER: SwitchOff = SwitchOff { on_gone: false, after_failures: None, failing_for: None };
@@ -175,6 +192,14 @@ mod tests {
             let failure = failed(FailureKind::Endpoint, AttemptOrigin::Schedule);
             health.after_failure(&SwitchOff::NEVER, failure, at(second.into())).health
         })
+    }
+
+    #[test]
+    fn every_reason_reads_back() {
+        for reason in SwitchOffReason::ALL {
+            assert_eq!(SwitchOffReason::parse(reason.as_str()), Some(reason));
+            assert_eq!(serde_json::to_value(reason).unwrap(), reason.as_str());
+        }
     }
 
     #[test]

@@ -117,6 +117,8 @@ id_type!(/// An event or a topic's message.
     EventId, "evt_");
 id_type!(/// A connection, for its whole life: a rename keeps it, and with it the queue.
     ConnectionId, "con_");
+id_type!(/// A webhook endpoint, which is a connection: both ids have the same letters.
+    EndpointId, "ep_");
 id_type!(ProjectId, "prj_");
 id_type!(/// A security definition; its secret is sealed for this id.
     SecurityId, "sec_");
@@ -132,8 +134,20 @@ id_type!(/// An entry of the audit log.
     AuditId, "aud_");
 id_type!(/// An operator's command that waits for the owner of a queue (D06).
     CommandId, "cmd_");
+id_type!(/// An alert, from when it is raised.
+    AlertId, "alr_");
 id_type!(/// A job: one act over many deliveries (P08).
     JobId, "job_");
+
+impl EndpointId {
+    pub const fn of(connection: ConnectionId) -> Self {
+        EndpointId(connection.0)
+    }
+
+    pub const fn connection(self) -> ConnectionId {
+        ConnectionId(self.0)
+    }
+}
 
 /// A queue is named by the connection it belongs to, so that a rename keeps it.
 pub type QueueId = ConnectionId;

@@ -6,11 +6,14 @@
 
 pub mod access;
 pub mod ack;
+pub mod alert;
 pub mod attempt;
 pub mod call;
 pub mod connection;
 pub mod decide;
 pub mod delivery;
+pub mod endpoint;
+pub mod envelope;
 mod failure;
 pub mod health;
 pub mod http_url;
@@ -35,6 +38,7 @@ mod setting;
 pub mod settings;
 pub mod soap;
 pub mod status_set;
+pub mod subscription;
 mod time;
 pub mod topic;
 pub mod trace;

@@ -40,6 +40,10 @@ macro_rules! catalogue {
 }
 
 catalogue! {
+    ALERTS_UNREAD: "alert.held_up", Warn, "Alerts cannot be read or written now; they are looked for again.";
+    ALERT_RAISED: "alert.raised", Warn, "An alert is raised; see `operations.md`.";
+    ALERT_RECOVERED: "alert.recovered", Info, "An alert has recovered.";
+    ANSWER_NOT_KEPT: "answer.not_kept", Warn, "The answer to a request with an idempotency key could not be kept; a repeat is told that the outcome is not known.";
     ATTEMPT_ENDED: "attempt.ended", Debug, "One attempt, and what came of it.";
     ATTEMPT_PANICKED: "attempt.panicked", Error, "A defect: sending panicked, and the attempt counts as failed.";
     CALL_LOST: "call.not_logged", Error, "A finished direct call will not enter the delivery log.";
@@ -52,6 +56,7 @@ catalogue! {
     DECISION_REFUSED: "decision.refused", Error, "A defect: the store refuses a decision; its delivery is decided again.";
     DEMO_REFUSED: "demo.refused", Warn, "A request of the demo was refused.";
     DLQ_HELD_UP: "dlq.held_up", Warn, "The DLQ's action cannot be taken yet.";
+    ENDPOINT_KEY_NOT_MADE: "endpoint.key_not_made", Error, "A signing key for an endpoint could not be made: nothing is sent to it until it is rotated.";
     HEALTH_FAILING: "health.failing", Warn, "A health check fails from now on; the line says which, and why.";
     HEALTH_OK: "health.ok", Info, "A health check is well again.";
     PROBE_FAILED: "health.probe_failed", Debug, "The store did not take the tiny write of the health check.";

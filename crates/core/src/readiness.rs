@@ -18,10 +18,11 @@ pub enum Worker {
     Jobs,
     KeyKeeper,
     Mailer,
+    Alerts,
 }
 
 impl Worker {
-    pub const ALL: [Worker; 10] = [
+    pub const ALL: [Worker; 11] = [
         Worker::Intake,
         Worker::Settler,
         Worker::CallLog,
@@ -32,6 +33,7 @@ impl Worker {
         Worker::Jobs,
         Worker::KeyKeeper,
         Worker::Mailer,
+        Worker::Alerts,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -46,6 +48,7 @@ impl Worker {
             Worker::Jobs => "jobs",
             Worker::KeyKeeper => "key_keeper",
             Worker::Mailer => "mailer",
+            Worker::Alerts => "alerts",
         }
     }
 

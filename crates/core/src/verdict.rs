@@ -36,7 +36,7 @@ pub enum Again {
 /// The verdict that this kind of target comes to.
 pub fn of(target: &Target, reply: &Reply) -> Verdict {
     match target {
-        Target::Rest(_) => over_http(reply),
+        Target::Rest(_) | Target::Webhook(_) => over_http(reply),
         Target::Mllp(mllp) => over_mllp(mllp.retry_on, reply),
         Target::Soap(soap) => over_soap(soap.version, reply),
     }

@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use postrider_core::access::ScopeSet;
-use postrider_core::connection::check_name;
+use postrider_core::alert::Alert;
+use postrider_core::connection::{Connection, check_name};
 use postrider_core::delivery::Delivery;
-use postrider_core::id::{KeyId, ProjectId};
+use postrider_core::envelope;
+use postrider_core::id::{ConnectionId, KeyId, ProjectId};
 use postrider_core::settings::objects::ProjectSpec;
 use postrider_core::{Secret, SettingError, Timestamp, Wait};
 use postrider_store::{
@@ -57,6 +59,7 @@ impl Engine {
         let entry = shared.audit_entry(&self.actor, Some(project.id), "project.create");
         let entry = entry.about(project.id, &project.name).with_after(json!(project.settings));
         shared.store.change(Change::CreateProject(project.clone()), entry).await?;
+        shared.projects.put(&project);
         Ok(project)
     }
 
@@ -68,6 +71,7 @@ impl Engine {
         let entry = entry.about(project.id, &project.name);
         let entry = entry.with_before(json!(known.settings)).with_after(json!(project.settings));
         shared.store.change(Change::ReplaceProject(project.clone()), entry).await?;
+        shared.projects.put(&project);
         Ok(project)
     }
 
@@ -181,10 +185,27 @@ impl Engine {
         Ok(self.shared.store.audit_entries(filter, page).await?)
     }
 
+    /// Open or past alerts, or both, of a project or of the installation, newest first.
+    pub async fn alerts(
+        &self,
+        project_id: Option<ProjectId>,
+        open: Option<bool>,
+        page: PageRequest,
+    ) -> Result<Page<Alert>, Refusal> {
+        Ok(self.shared.store.alerts(project_id, open, page).await?)
+    }
+
+    /// As it is now, if it is still there.
+    pub fn connection_by_id(&self, id: ConnectionId) -> Option<Arc<Connection>> {
+        self.shared.connections.get(id)
+    }
+
     /// The body of a delivery for a person to see: that they saw it is on disk before they do (D44).
     pub async fn view_body(&self, delivery: &Delivery, original: bool) -> Result<Option<Bytes>, Refusal> {
         let id = if original { delivery.original_body_id.unwrap_or(delivery.body_id) } else { delivery.body_id };
         let Some(bytes) = self.shared.store.body(id).await? else { return Ok(None) };
+        // What is shown is what is sent.
+        let bytes = delivery.event.as_ref().map_or_else(|| bytes.clone(), |event| envelope::body(event, &bytes));
         let seen = json!({"original": original, "body_bytes": bytes.len()});
         self.note_view(delivery.project_id, "delivery.body.view", &delivery.id.to_string(), seen).await?;
         Ok(Some(bytes))

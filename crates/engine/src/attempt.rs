@@ -36,14 +36,8 @@ pub(crate) fn make(shared: &Arc<Shared>, mut outgoing: Outgoing) -> BoxFuture<'s
         let (connection, msg_id, cid) = (Arc::clone(&outgoing.connection), outgoing.delivery_id, outgoing.cid.clone());
         let started_at = shared.clock.now();
         let started = shared.clock.monotonic();
-        let reply = match shared.securities.credentials_for(&outgoing.connection) {
-            Ok(credentials) => {
-                // Drawn only where it is used: what is drawn for nothing changes every later roll.
-                let is_stamped = credentials.as_ref().is_some_and(|credentials| credentials.is_stamped());
-                outgoing.stamp = is_stamped.then(|| Stamp { at: started_at, nonce: shared.dice.bits() });
-                outgoing.credentials = credentials;
-                send(&shared, outgoing).await
-            }
+        let reply = match with_secrets(&shared, &mut outgoing, started_at) {
+            Ok(()) => send(&shared, outgoing).await,
             // V08: nothing goes out without the credentials that it should carry.
             Err(why) => Reply::unanswered(NoAnswerKind::SecretUnreadable, why),
         };
@@ -60,6 +54,19 @@ pub(crate) fn make(shared: &Arc<Shared>, mut outgoing: Outgoing) -> BoxFuture<'s
         );
         Ended { reply, verdict, record }
     })
+}
+
+/// What the attempt carries that is never stored with the request; a signature is of this very attempt (V10).
+fn with_secrets(shared: &Shared, outgoing: &mut Outgoing, now: Timestamp) -> Result<(), String> {
+    outgoing.credentials = shared.securities.credentials_for(&outgoing.connection)?;
+    // Drawn only where it is used: what is drawn for nothing changes every later roll.
+    let is_stamped = outgoing.credentials.as_ref().is_some_and(|credentials| credentials.is_stamped());
+    outgoing.stamp = is_stamped.then(|| Stamp { at: now, nonce: shared.dice.bits() });
+    if let Some(webhook) = &mut outgoing.webhook {
+        webhook.keys = shared.endpoints.keys_at(outgoing.connection.id, now)?;
+        webhook.at = now;
+    }
+    Ok(())
 }
 
 async fn send(shared: &Shared, outgoing: Outgoing) -> Reply {

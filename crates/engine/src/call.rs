@@ -98,6 +98,7 @@ pub(crate) async fn run(
             head: Arc::clone(&head),
             body: new.body.bytes.clone(),
             credentials: None,
+            webhook: None,
             trace: None,
             stamp: None,
             timeout: policy.timeout,

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use postrider_core::connection::{Connection, ConnectionSpec, check_name};
 use postrider_core::id::{ConnectionId, ProjectId};
 use postrider_core::masking::masked_settings;
+use postrider_core::settings::SettingError;
 use postrider_store::{AuditEntry, Change, StoreError};
 use serde_json::Value;
 
 use crate::actor::Actor;
 use crate::audit::Describe as _;
+use crate::endpointing;
 use crate::engine::{ConnectionRef, NewConnection};
 use crate::refusal::Refusal;
 use crate::restoring;
@@ -25,10 +27,27 @@ pub(crate) async fn create(
     project_id: ProjectId,
     new: NewConnection,
 ) -> Result<Arc<Connection>, Refusal> {
+    let id = ConnectionId::new(shared.now(), shared.dice.bits());
+    let connection = made(shared, project_id, id, new).await?;
+    let entry = entry(shared, actor, "connection.create", &connection).with_after(shown(&connection));
+    let change = Change::CreateConnection(Box::new((*connection).clone()));
+    shared.store.change(change, entry).await.map_err(|error| named(error, &connection))?;
+    endpointing::complete(shared, &connection).await?;
+    shared.connections.put(Arc::clone(&connection));
+    Ok(connection)
+}
+
+/// A connection that may be stored: its settings are read, and it may be reached as far as can be told now.
+pub(crate) async fn made(
+    shared: &Shared,
+    project_id: ProjectId,
+    id: ConnectionId,
+    new: NewConnection,
+) -> Result<Arc<Connection>, Refusal> {
     let (name, spec) = validated(shared, project_id, &new)?;
     let now = shared.now();
     let connection = Arc::new(Connection {
-        id: ConnectionId::new(now, shared.dice.bits()),
+        id,
         project_id,
         name,
         written: new.written,
@@ -38,11 +57,17 @@ pub(crate) async fn create(
         created_at: now,
         updated_at: now,
     });
-    let entry = entry(shared, actor, "connection.create", &connection).with_after(shown(&connection));
-    let change = Change::CreateConnection(Box::new((*connection).clone()));
-    shared.store.change(change, entry).await.map_err(|error| named(error, &connection))?;
-    shared.connections.put(Arc::clone(&connection));
+    check_reach(shared, &connection).await?;
     Ok(connection)
+}
+
+/// R14: an endpoint's address is judged when it is saved too, so that its owner learns of it. What counts is the judgment at each connect.
+async fn check_reach(shared: &Shared, connection: &Arc<Connection>) -> Result<(), Refusal> {
+    let Some(target) = connection.spec.target.webhook() else { return Ok(()) };
+    shared.sender.may_reach(connection).await.map_err(|why| {
+        let allowed = format!("an address that may be reached: {why}");
+        Refusal::Invalid(vec![SettingError::new("url", &target.url, allowed)])
+    })
 }
 
 pub(crate) async fn replace(
@@ -100,6 +125,8 @@ pub(crate) async fn delete(
     let change = Change::DeleteConnection { id: known.id, forced, now: shared.now() };
     shared.store.change(change, entry).await.map_err(|error| named(error, &known))?;
     shared.connections.remove(known.id);
+    shared.endpoints.remove(known.id);
+    shared.subscriptions.remove_to(project_id, known.id);
     tell(shared, known.id);
     restoring::goes_on(shared, known.id).await;
     Ok(())
@@ -135,16 +162,19 @@ async fn write(
     change(&mut connection);
     connection.version = known.version.saturating_add(1);
     connection.updated_at = shared.now();
-    let entry = entry(shared, actor, action, known).with_before(shown(known)).with_after(shown(&connection));
-    let change = Change::ReplaceConnection { connection: Box::new(connection.clone()), version: known.version };
-    shared.store.change(change, entry).await.map_err(|error| named(error, known))?;
     let connection = Arc::new(connection);
+    if connection.written != known.written {
+        check_reach(shared, &connection).await?;
+    }
+    let entry = entry(shared, actor, action, known).with_before(shown(known)).with_after(shown(&connection));
+    let change = Change::ReplaceConnection { connection: Box::new((*connection).clone()), version: known.version };
+    shared.store.change(change, entry).await.map_err(|error| named(error, known))?;
     shared.connections.put(Arc::clone(&connection));
     tell(shared, connection.id);
     Ok(connection)
 }
 
-fn entry(shared: &Shared, actor: &Actor, action: &str, connection: &Connection) -> AuditEntry {
+pub(crate) fn entry(shared: &Shared, actor: &Actor, action: &str, connection: &Connection) -> AuditEntry {
     shared.audit_entry(actor, Some(connection.project_id), action).about(connection.id, &connection.name)
 }
 
@@ -163,7 +193,7 @@ pub(crate) fn tell(shared: &Shared, id: ConnectionId) {
     shared.sweeps.settings_changed(id);
 }
 
-fn named(error: StoreError, connection: &Connection) -> Refusal {
+pub(crate) fn named(error: StoreError, connection: &Connection) -> Refusal {
     match (error, &connection.spec.security) {
         // It was deleted while this was under way.
         (StoreError::NotFound { what: what @ "security definition" }, Some(security)) => {

@@ -10,7 +10,7 @@ use postrider_core::id::{Cid, DeliveryId, ProjectId};
 use postrider_core::log;
 use postrider_core::message::Message;
 use postrider_core::outcome::Outcome;
-use postrider_core::schedule::Schedule;
+use postrider_core::schedule::LadderTerms;
 use postrider_core::{Answer, Reply};
 use postrider_store::{Enqueued, NewBody, NewDelivery, StoreError};
 
@@ -196,10 +196,6 @@ fn new_delivery(
 ) -> NewDelivery {
     let now = shared.now();
     let policy = &connection.spec.policy;
-    let ladder = match &policy.schedule {
-        Schedule::Ladder(ladder) => Some(ladder.clone()),
-        Schedule::Backoff(_) => None,
-    };
     NewDelivery {
         id: shared.new_delivery_id(now),
         project_id: connection.project_id,
@@ -210,7 +206,7 @@ fn new_delivery(
         head: message.head,
         body: NewBody { id: shared.new_body_id(now), bytes: message.body },
         event: None,
-        ladder,
+        ladder: LadderTerms::of(policy),
         progress: Progress::accepted(now),
         ordered: policy.queue.ordered,
         claimed_under: None,

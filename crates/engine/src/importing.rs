@@ -18,6 +18,7 @@ use crate::audit::{self, Describe as _};
 use crate::clock::Clock;
 use crate::configuring;
 use crate::dice::Dice;
+use crate::endpointing;
 use crate::engine::Engine;
 use crate::refusal::Refusal;
 use crate::securing;
@@ -62,7 +63,13 @@ async fn apply(
             ConfigChange::CreateSecurity(definition) | ConfigChange::ReplaceSecurity { definition, .. } => {
                 securing::use_imported(shared, *definition);
             }
-            ConfigChange::CreateConnection(connection) => shared.connections.put(Arc::from(connection)),
+            ConfigChange::CreateConnection(connection) => {
+                endpointing::complete(shared, &connection).await?;
+                shared.connections.put(Arc::from(connection));
+            }
+            ConfigChange::CreateProject(project) | ConfigChange::ReplaceProject { now: project, .. } => {
+                shared.projects.put(&project);
+            }
             ConfigChange::ReplaceConnection { connection, .. } => {
                 let id = connection.id;
                 shared.connections.put(Arc::from(connection));
@@ -70,9 +77,7 @@ async fn apply(
             }
             ConfigChange::CreateTopic(_) => has_new_topics = true,
             // Nobody keeps these in memory.
-            ConfigChange::CreateProject(_)
-            | ConfigChange::ReplaceProject { .. }
-            | ConfigChange::ReplaceTopic { .. }
+            ConfigChange::ReplaceTopic { .. }
             | ConfigChange::CreateSubscription(_)
             | ConfigChange::ReplaceSubscription { .. } => {}
         }

@@ -128,6 +128,35 @@ async fn told(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
+/// Deliveries of one message on their way to the store: slots are taken for them as for requests that come alone.
+pub(crate) struct Fan {
+    deliveries: Vec<NewDelivery>,
+    copies: Vec<Copy>,
+}
+
+impl Fan {
+    pub fn new(shared: &Arc<Shared>, mut deliveries: Vec<NewDelivery>) -> Self {
+        let copies = deliveries.iter_mut().map(|new| prepare(shared, new)).collect();
+        Fan { deliveries, copies }
+    }
+
+    /// What is to be stored, in the order of the answers.
+    pub fn take_deliveries(&mut self) -> Vec<NewDelivery> {
+        std::mem::take(&mut self.deliveries)
+    }
+
+    /// They are stored, or their connections are gone.
+    pub fn hand_out(self, shared: &Shared, answers: &[Enqueued]) {
+        for (copy, answer) in self.copies.into_iter().zip(answers) {
+            hand_over(shared, copy, answer);
+        }
+    }
+
+    pub fn came_to_nothing(&self) {
+        self.copies.iter().for_each(nothing_came);
+    }
+}
+
 /// What goes to the runner once the request is stored, so that nothing is read back.
 struct Copy {
     loaded: Loaded,
@@ -148,17 +177,21 @@ fn write(shared: &Arc<Shared>, taken: &mut Vec<Request>) -> impl Future<Output =
     let mut copies = Vec::with_capacity(taken.len());
     let mut answers = Vec::with_capacity(taken.len());
     for Request { mut new, answer } in taken.drain(..) {
-        let queue = dispatcher::queue(shared, new.connection_id, None);
-        if !new.ordered {
-            claim_as_stored(shared, &queue, &mut new);
-        }
-        queue.set_backlog(true);
-        copies.push(Copy { loaded: as_loaded(&new), queue, slot: new.claimed_under });
+        copies.push(prepare(shared, &mut new));
         batch.push(new);
         answers.push(answer);
     }
     let store = Arc::clone(&shared.store);
     async move { Written { copies, answers, results: store.enqueue(batch).await } }
+}
+
+fn prepare(shared: &Arc<Shared>, new: &mut NewDelivery) -> Copy {
+    let queue = dispatcher::queue(shared, new.connection_id, None);
+    if !new.ordered {
+        claim_as_stored(shared, &queue, new);
+    }
+    queue.set_backlog(true);
+    Copy { loaded: as_loaded(new), queue, slot: new.claimed_under }
 }
 
 fn hand_out(

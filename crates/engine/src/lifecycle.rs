@@ -14,11 +14,14 @@ use postrider_store::{Project, ProjectSettings, Store, StoreError};
 use postrider_wire::Sender;
 use tokio::sync::watch;
 
+use crate::alerts;
 use crate::call_log::{self, CallLog};
 use crate::clock::Clock;
 use crate::connections::Connections;
 use crate::dice::Dice;
 use crate::dispatcher::{self, Queues};
+use crate::endpointing;
+use crate::endpoints::Endpoints;
 use crate::intake::{self, Intake};
 use crate::jobs::{self, JobNotice};
 use crate::keyed_calls::KeyedCalls;
@@ -38,6 +41,8 @@ use crate::securing;
 use crate::securities::Securities;
 use crate::settler::{self, Settler};
 use crate::shared::Shared;
+use crate::subscribing;
+use crate::subscriptions::Subscriptions;
 use crate::tally::Tally;
 use crate::vault::Vault;
 use crate::vitals::{self, Vitals};
@@ -81,6 +86,8 @@ pub(crate) async fn start(
         connections,
         projects: Projects::default(),
         securities: Securities::default(),
+        endpoints: Endpoints::default(),
+        subscriptions: Subscriptions::default(),
         notifier: Notifier::default(),
         queues: Queues::default(),
         intake,
@@ -102,6 +109,11 @@ pub(crate) async fn start(
         ended: watch::Sender::new(false),
     });
     securing::load(&shared).await?;
+    for project in shared.store.projects().await? {
+        shared.projects.put(&project);
+    }
+    endpointing::load(&shared).await?;
+    subscribing::load(&shared).await?;
     restoring::load(&shared).await?;
     shared.spawn_worker(Worker::Settler, settler::run(Arc::clone(&shared), orders));
     shared.spawn_worker(Worker::Intake, intake::run(Arc::clone(&shared), requests));
@@ -120,6 +132,7 @@ pub(crate) async fn start(
     shared.spawn_restarted(Worker::Jobs, jobs::run);
     shared.spawn_restarted(Worker::KeyKeeper, key_keeper::run);
     if shared.options.looks_at_itself {
+        shared.spawn_restarted(Worker::Alerts, alerts::run);
         shared.spawn(vitals::run(Arc::clone(&shared)));
         shared.spawn(vitals::probe(Arc::clone(&shared)));
     }

@@ -49,6 +49,12 @@ pub struct EngineOptions {
     pub ladders: LadderLimits,
     /// Takes mails to people; without it none are sent.
     pub mailer: Plug<dyn Mailer>,
+    /// `POSTRIDER_ALERT_TO`: who is told of every alert, beside the owner of its project.
+    pub alert_to: Vec<String>,
+    /// `POSTRIDER_ALERT_SECONDS`: how often alerts are looked for.
+    pub alert_every: Wait,
+    /// `POSTRIDER_ALERT_DISK_MB`, in bytes: with less free, somebody is told; 0: never.
+    pub alert_disk_free_bytes: u64,
     /// After the first try of a mail; twice as long after each.
     pub mail_pause: Wait,
     /// Takes spans; without it none are made.
@@ -79,6 +85,9 @@ impl Default for EngineOptions {
             job_retention: Wait::from_secs(30 * 24 * 3600),
             ladders: LadderLimits::default(),
             mailer: Plug::NONE,
+            alert_to: Vec::new(),
+            alert_every: Wait::from_secs(10),
+            alert_disk_free_bytes: 1_000_000_000,
             mail_pause: Wait::from_secs(30),
             spans: Plug::NONE,
             health: Bounds::default(),

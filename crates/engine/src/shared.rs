@@ -24,6 +24,7 @@ use crate::clock::Clock;
 use crate::connections::Connections;
 use crate::dice::Dice;
 use crate::dispatcher::Queues;
+use crate::endpoints::Endpoints;
 use crate::intake::Intake;
 use crate::jobs::JobNotice;
 use crate::keyed_calls::KeyedCalls;
@@ -38,6 +39,7 @@ use crate::remotes::Remotes;
 use crate::restoring::Holding;
 use crate::securities::Securities;
 use crate::settler::Settler;
+use crate::subscriptions::Subscriptions;
 use crate::tally::Tally;
 use crate::vault::Vault;
 use crate::vitals::Vitals;
@@ -55,6 +57,8 @@ pub(crate) struct Shared {
     pub connections: Connections,
     pub projects: Projects,
     pub securities: Securities,
+    pub endpoints: Endpoints,
+    pub subscriptions: Subscriptions,
     pub notifier: Notifier,
     pub queues: Queues,
     pub lease: Lease,

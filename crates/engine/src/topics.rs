@@ -2,17 +2,20 @@
 //!
 //! It must not know who publishes.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use postrider_core::Wait;
 use postrider_core::id::{EventId, ProjectId, SubscriptionId, TopicId};
 use postrider_core::message::HeaderList;
 use postrider_core::topic::TopicName;
-use postrider_store::{Change, NewBody, PullSubscription, Pulled, StoreError, Topic, TopicMessageDraft};
+use postrider_store::{Change, PullSubscription, Pulled, StoreError, Topic};
 
 use serde_json::{Value, json};
 
 use crate::actor::Actor;
 use crate::audit::Describe as _;
+use crate::events::{self, NewEvent, TopicPolicy};
 use crate::refusal::Refusal;
 use crate::shared::Shared;
 
@@ -55,22 +58,14 @@ pub(crate) async fn delete(
 }
 
 pub(crate) async fn publish(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     project_id: ProjectId,
     name: &TopicName,
     headers: HeaderList,
     body: Bytes,
 ) -> Result<EventId, Refusal> {
-    let (given, allowed) = (body.len() as u64, shared.options.body_bytes_max);
-    if given > allowed {
-        return Err(Refusal::TooLarge { given, allowed });
-    }
-    let now = shared.now();
-    let id = EventId::new(now, shared.dice.bits());
-    let draft = TopicMessageDraft { topic: name.clone(), id, cid: shared.new_cid(now), headers, published_at: now };
-    let body = NewBody { id: shared.new_body_id(now), bytes: body };
-    shared.store.publish(project_id, draft, body).await.map_err(|error| named(error, name))?;
-    Ok(id)
+    let message = NewEvent { event_type: name.clone(), headers, body, id: None, cid: None };
+    Ok(events::publish(shared, project_id, message, TopicPolicy::MustExist).await?.id)
 }
 
 pub(crate) async fn subscribe(

@@ -82,6 +82,10 @@ impl Vitals {
         self.written_at.store(self.clock.monotonic().as_millis(), Ordering::Relaxed);
     }
 
+    pub fn since_write(&self) -> Wait {
+        self.since(&self.written_at)
+    }
+
     fn set(&self, worker: Worker, value: u64) {
         self.busy_since[worker as usize].store(value, Ordering::Relaxed);
     }

@@ -24,6 +24,7 @@ pub mod soap_message;
 pub mod status_set;
 pub mod time;
 pub mod topic;
+pub mod trace;
 pub mod yaml;
 
 /// A property under the name of its fuzz target and of its corpus.
@@ -52,6 +53,7 @@ pub const ALL: &[Property] = &[
     Property { name: "status_set", holds: status_set::holds },
     Property { name: "time", holds: time::holds },
     Property { name: "topic", holds: topic::holds },
+    Property { name: "trace", holds: trace::holds },
     Property { name: "yaml", holds: yaml::holds },
 ];
 

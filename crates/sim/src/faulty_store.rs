@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use postrider_core::alert::Alert;
 use postrider_core::attempt::Attempt;
 use postrider_core::connection::Connection;
 use postrider_core::delivery::{Delivery, Position};
@@ -269,6 +270,8 @@ macro_rules! with_any_fate {
 
 #[path = "faulty_audit.rs"]
 mod audit;
+#[path = "faulty_events.rs"]
+mod events;
 
 #[async_trait]
 impl StoreRead for FaultyStore {
@@ -371,6 +374,16 @@ impl SecurityDefinitions for FaultyStore {
     }
     async fn delete_security(&self, id: SecurityId) -> Result<(), StoreError> {
         with_any_fate!(self, Writes, self.inner.inner.delete_security(id))
+    }
+}
+
+#[async_trait]
+impl KeyedAnswers for FaultyStore {
+    async fn claim_answer(&self, key: Idempotency, now: Timestamp) -> Result<Claimed, StoreError> {
+        with_any_fate!(self, TakesIn, self.inner.inner.claim_answer(key, now))
+    }
+    async fn keep_answer(&self, key_hash: [u8; 32], answer: Option<KeptAnswer>) -> Result<(), StoreError> {
+        with_any_fate!(self, Writes, self.inner.inner.keep_answer(key_hash, answer.clone()))
     }
 }
 
@@ -545,3 +558,25 @@ impl Jobs for FaultyStore {
 }
 
 impl StoreVitals for FaultyStore {}
+
+/// Nothing is simulated of alerts: their task does not run.
+#[async_trait]
+impl Alerts for FaultyStore {
+    async fn write_alert(&self, write: AlertWrite) -> Result<bool, StoreError> {
+        self.inner.inner.write_alert(write).await
+    }
+    async fn open_alerts(&self) -> Result<Vec<Alert>, StoreError> {
+        self.inner.inner.open_alerts().await
+    }
+    async fn alerts(
+        &self,
+        project_id: Option<ProjectId>,
+        open: Option<bool>,
+        page: PageRequest,
+    ) -> Result<Page<Alert>, StoreError> {
+        self.inner.inner.alerts(project_id, open, page).await
+    }
+    async fn prune_alerts(&self, before: Timestamp, rows_max: u32) -> Result<u64, StoreError> {
+        self.inner.inner.prune_alerts(before, rows_max).await
+    }
+}

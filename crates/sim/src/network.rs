@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use postrider_core::connection::Connection;
 use postrider_core::id::{ConnectionId, DeliveryId};
 use postrider_core::{Answer, NoAnswerKind, Reply, Timestamp};
 use postrider_engine::Clock;
@@ -194,6 +195,10 @@ impl Sender for Network {
                 self.answer(&outgoing, 200)
             }
         }
+    }
+
+    async fn may_reach(&self, _: &Arc<Connection>) -> Result<(), String> {
+        Ok(())
     }
 
     fn forget(&self, _connection: ConnectionId) {}

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use postrider_core::connection::Connection;
 use postrider_core::delivery::Position;
 use postrider_core::id::ConnectionId;
 use postrider_core::{Reply, Timestamp, Wait};
@@ -167,6 +168,10 @@ impl<S: Sender> Sender for TamperedSender<S> {
             _ => {}
         }
         self.inner.send(outgoing).await
+    }
+
+    async fn may_reach(&self, connection: &Arc<Connection>) -> Result<(), String> {
+        self.inner.may_reach(connection).await
     }
 
     fn forget(&self, connection: ConnectionId) {

@@ -8,6 +8,7 @@ use postrider_core::connection::Connection;
 use postrider_core::id::{AuditId, ConnectionId, JobId, KeyId, ProjectId, SecurityId, SubscriptionId};
 use postrider_core::job::JobState;
 use postrider_core::security::SecurityDefinition;
+use postrider_core::subscription::PushSubscription;
 use postrider_core::topic::TopicName;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,6 +16,7 @@ use serde_json::Value;
 use crate::StoreError;
 use crate::configure::ConfigChange;
 use crate::credentials::ApiKey;
+use crate::endpoints::{EndpointKeys, EndpointRow};
 use crate::jobs::NewJob;
 use crate::read::{Page, PageRequest};
 use crate::records::*;
@@ -85,6 +87,25 @@ pub enum Change {
         version: u32,
     },
     DeleteSecurity(SecurityId),
+    /// A connection of kind webhook and its row, together.
+    CreateEndpoint {
+        connection: Box<Connection>,
+        row: Box<EndpointRow>,
+    },
+    /// If `version` is still the stored one.
+    ReplaceEndpointKeys {
+        id: ConnectionId,
+        keys: EndpointKeys,
+        version: u32,
+    },
+    /// `Conflict` when the name is taken in its project; `NotFound` when the connection is not there.
+    CreatePushSubscription(Box<PushSubscription>),
+    /// If `version` is still the stored one.
+    ReplacePushSubscription {
+        subscription: Box<PushSubscription>,
+        version: u32,
+    },
+    DeletePushSubscription(SubscriptionId),
     /// As `create_job`.
     CreateJob {
         job: Box<NewJob>,

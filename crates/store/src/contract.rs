@@ -9,10 +9,14 @@ use postrider_core::topic::TopicName;
 use postrider_core::{Wait, delivery::Delivery};
 
 use crate::StoreError;
+use crate::alerts::Alerts;
+use crate::answers::KeyedAnswers;
 use crate::audit::AuditLog;
 use crate::calls::KeyedCalls;
 use crate::configure::StoreConfigure;
 use crate::credentials::Credentials;
+use crate::endpoints::Endpoints;
+use crate::events::Events;
 use crate::jobs::Jobs;
 use crate::read::StoreRead;
 use crate::records::*;
@@ -21,7 +25,18 @@ use crate::vitals::StoreVitals;
 
 #[async_trait]
 pub trait Store:
-    StoreRead + StoreConfigure + Jobs + SecurityDefinitions + KeyedCalls + Credentials + AuditLog + StoreVitals
+    StoreRead
+    + StoreConfigure
+    + Jobs
+    + SecurityDefinitions
+    + KeyedCalls
+    + KeyedAnswers
+    + Credentials
+    + AuditLog
+    + Endpoints
+    + Events
+    + StoreVitals
+    + Alerts
 {
     // Intake.
 

@@ -1,7 +1,7 @@
 //! Which deliveries a list shows and a job works on, as a value. It must not know how a store finds them.
 
 use postrider_core::delivery::{Delivery, Origin, Status};
-use postrider_core::id::{ConnectionId, DeliveryId, ProjectId};
+use postrider_core::id::{ConnectionId, DeliveryId, EventId, ProjectId};
 use postrider_core::{Failure, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,7 @@ pub struct DeliveryFilter {
     /// The whole correlation id.
     pub cid: Option<String>,
     pub event_type: Option<String>,
+    pub event_id: Option<EventId>,
     pub origin: Option<Origin>,
     /// In capitals.
     pub method: Option<String>,
@@ -87,6 +88,7 @@ impl DeliveryFilter {
         let event_type = delivery.event.as_ref().map(|event| event.event_type.as_str());
         self.cid.as_deref().is_none_or(|cid| cid == delivery.cid.as_str())
             && self.event_type.as_deref().is_none_or(|wanted| event_type == Some(wanted))
+            && self.event_id.is_none_or(|wanted| delivery.event.as_ref().is_some_and(|event| event.id == wanted))
             && self.origin.is_none_or(|origin| origin == delivery.origin)
             && self.method.as_deref().is_none_or(|method| method == delivery.head.method.as_str())
             && self.path.as_deref().is_none_or(|path| path == delivery.head.path)

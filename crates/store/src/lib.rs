@@ -4,6 +4,8 @@
 //! workers, and `now` is always an argument. It must not know of policies: decisions come in as values and are written whole.
 #![forbid(unsafe_code)]
 
+mod alerts;
+mod answers;
 pub mod audit;
 mod calls;
 mod configure;
@@ -11,7 +13,9 @@ mod configure;
 pub mod conformance;
 mod contract;
 pub mod credentials;
+mod endpoints;
 mod error;
+mod events;
 mod filter;
 mod histogram;
 mod jobs;
@@ -25,12 +29,16 @@ pub mod sqlite;
 mod unclaimed;
 mod vitals;
 
+pub use alerts::{AlertWrite, Alerts};
+pub use answers::{Claimed, KeptAnswer, KeyedAnswers};
 pub use audit::{AUDIT_RETENTION, AuditActor, AuditEntry, AuditFilter, AuditLog, Change};
 pub use calls::{KeyedCalls, Reserved};
 pub use configure::{ConfigChange, StoreConfigure};
 pub use contract::Store;
 pub use credentials::{ApiKey, Credentials, FormerKey, KEYS_MAX, KeyHash};
+pub use endpoints::{EndpointKeys, EndpointRow, Endpoints, FormerSigningKey};
 pub use error::StoreError;
+pub use events::{EventFilter, Events, NewEvent, PublishedEvent, StoredEvent};
 pub use filter::{CountColumn, CountRange, DeliveryFilter, TimeColumn, TimeRange};
 pub use histogram::{Histogram, HistogramFigures};
 pub use jobs::{Counted, Job, JobItem, JobItems, JobScope, JobStep, JobStepped, Jobs, NewJob, Skipped};

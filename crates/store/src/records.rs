@@ -1,6 +1,7 @@
 //! What goes into the store and comes out of it: plain values, no behaviour.
 
 use bytes::Bytes;
+use postrider_core::alert::AlertThresholds;
 use postrider_core::attempt::Attempt;
 use postrider_core::delivery::{Delivery, EventRef, Origin, Position, Progress};
 use postrider_core::id::{
@@ -8,7 +9,7 @@ use postrider_core::id::{
     WorkerId,
 };
 use postrider_core::message::{HeaderList, RequestHead};
-use postrider_core::schedule::Ladder;
+use postrider_core::schedule::LadderTerms;
 use postrider_core::topic::TopicName;
 use postrider_core::{Timestamp, Wait};
 use serde::{Deserialize, Serialize};
@@ -25,7 +26,7 @@ pub struct NewDelivery {
     pub head: RequestHead,
     pub body: NewBody,
     pub event: Option<EventRef>,
-    pub ladder: Option<Ladder>,
+    pub ladder: Option<LadderTerms>,
     pub progress: Progress,
     /// Whether the queue keeps strict order.
     pub ordered: bool,
@@ -265,11 +266,19 @@ pub struct ProjectSettings {
     pub rate_limit_per_second: Option<u32>,
     /// Webhook attempts at a time over all endpoints; `None`: no limit.
     pub concurrency: Option<u32>,
+    /// When somebody is told about its queues (P09).
+    pub alerts: AlertThresholds,
 }
 
 impl Default for ProjectSettings {
     fn default() -> Self {
-        ProjectSettings { owner_email: None, entitled: true, rate_limit_per_second: None, concurrency: None }
+        ProjectSettings {
+            owner_email: None,
+            entitled: true,
+            rate_limit_per_second: None,
+            concurrency: None,
+            alerts: AlertThresholds::default(),
+        }
     }
 }
 

@@ -9,14 +9,15 @@ use std::sync::Arc;
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http::HeaderValue;
 use http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderValue, Method};
 use postrider_core::access::{Scope, ScopeSet};
 use postrider_core::id::ProjectId;
 use postrider_engine::{Actor, Engine, KeyHolder, KeyRefused};
 
-use crate::api::RemoteAnswer;
+use crate::api::{RemoteAnswer, idempotency};
 use crate::auth::{AdminKey, presented_keys};
+use crate::keyed::Keyed;
 use crate::problem::Problem;
 use crate::routes::{Needs, PROJECT, Rules};
 
@@ -46,6 +47,7 @@ pub struct Gate {
     pub engine: Engine,
     pub admin: AdminKey,
     pub rules: Rules,
+    pub keyed: Arc<Keyed>,
 }
 
 /// The middleware. Whoever passes is in the request's extensions; every answer leaves with headers that keep it safe.
@@ -54,7 +56,11 @@ pub async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, next: Ne
         Ok(None) => next.run(request).await,
         Ok(Some(caller)) => {
             request.extensions_mut().insert(caller);
-            next.run(request).await
+            if gate.answers_once(&request) {
+                Arc::clone(&gate.keyed).answer(request, next).await
+            } else {
+                next.run(request).await
+            }
         }
         Err(problem) => problem.into_response(),
     };
@@ -73,12 +79,24 @@ fn with_safe_headers(mut response: Response) -> Response {
 }
 
 impl Gate {
+    /// Whether the request has an idempotency key that its handler does not see to (D15).
+    fn answers_once(&self, request: &Request) -> bool {
+        if *request.method() != Method::POST || !request.headers().contains_key(idempotency::HEADER) {
+            return false;
+        }
+        let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+        path.and_then(|path| self.rules.get(path)).is_some_and(|rule| rule.answers_once(request.method()))
+    }
+
     fn judge(&self, request: &Request) -> Result<Option<Caller>, Problem> {
         let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
         let rule = path.and_then(|path| self.rules.get(path));
         let needs = rule.and_then(|rule| rule.needs(request.method()));
-        if needs == Some(Needs::Nobody) {
-            return Ok(None);
+        match (rule, needs) {
+            (_, Some(Needs::Nobody)) => return Ok(None),
+            // Where nobody needs a key, asking for one would send the caller on a search for nothing.
+            (Some(rule), None) if rule.is_open() => return Err(crate::problem::method_not_allowed(&rule.methods())),
+            _ => {}
         }
         let address = request.extensions().get::<PeerAddress>().map(|peer| peer.0.ip());
         let caller = self.caller(request, address)?;

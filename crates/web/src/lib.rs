@@ -7,6 +7,7 @@ pub mod api;
 pub mod auth;
 mod entrance;
 mod gate;
+mod keyed;
 pub mod openapi;
 pub mod problem;
 mod read;

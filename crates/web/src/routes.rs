@@ -44,6 +44,8 @@ impl Needs {
 struct Entry {
     needs: Needs,
     describe: Describe,
+    /// Its idempotency keys are the gate's business, and not its handler's (D15).
+    answers_once: bool,
 }
 
 /// The methods of one path, each with its entry.
@@ -77,6 +79,16 @@ impl Rule {
         all.map(|(method, entry)| (method, entry.needs, entry.describe))
     }
 
+    /// Whether nobody needs a key here, whatever the method.
+    pub fn is_open(&self) -> bool {
+        self.iter().all(|(_, needs)| needs == Needs::Nobody)
+    }
+
+    /// Whether the gate sees to it that a request with an idempotency key is acted on once.
+    pub fn answers_once(&self, method: &Method) -> bool {
+        self.of_methods.iter().any(|(known, entry)| known == method && entry.answers_once)
+    }
+
     /// For the `Allow` of a 405.
     pub fn methods(&self) -> String {
         let names = self.iter().map(|(method, _)| if *method == Method::GET { "GET,HEAD" } else { method.as_str() });
@@ -102,7 +114,7 @@ impl Routes {
         H: Handler<T, Site>,
         T: 'static,
     {
-        self.add(Method::GET, path, Entry { needs, describe }, handler)
+        self.add(Method::GET, path, Entry { needs, describe, answers_once: false }, handler)
     }
 
     #[must_use]
@@ -111,7 +123,17 @@ impl Routes {
         H: Handler<T, Site>,
         T: 'static,
     {
-        self.add(Method::POST, path, Entry { needs, describe }, handler)
+        self.add(Method::POST, path, Entry { needs, describe, answers_once: true }, handler)
+    }
+
+    /// The same for a handler that sees to idempotency keys itself, in the transaction in which it stores.
+    #[must_use]
+    pub fn post_keyed<H, T>(self, path: &'static str, needs: Needs, handler: H, describe: Describe) -> Self
+    where
+        H: Handler<T, Site>,
+        T: 'static,
+    {
+        self.add(Method::POST, path, Entry { needs, describe, answers_once: false }, handler)
     }
 
     #[must_use]
@@ -120,7 +142,7 @@ impl Routes {
         H: Handler<T, Site>,
         T: 'static,
     {
-        self.add(Method::PUT, path, Entry { needs, describe }, handler)
+        self.add(Method::PUT, path, Entry { needs, describe, answers_once: false }, handler)
     }
 
     #[must_use]
@@ -129,7 +151,7 @@ impl Routes {
         H: Handler<T, Site>,
         T: 'static,
     {
-        self.add(Method::PATCH, path, Entry { needs, describe }, handler)
+        self.add(Method::PATCH, path, Entry { needs, describe, answers_once: false }, handler)
     }
 
     #[must_use]
@@ -138,7 +160,7 @@ impl Routes {
         H: Handler<T, Site>,
         T: 'static,
     {
-        self.add(Method::DELETE, path, Entry { needs, describe }, handler)
+        self.add(Method::DELETE, path, Entry { needs, describe, answers_once: false }, handler)
     }
 
     /// The same for a route that takes every method.
@@ -149,7 +171,7 @@ impl Routes {
         T: 'static,
     {
         self.router = self.router.route(path, any(handler));
-        self.rules.entry(path).or_default().of_any = Some(Entry { needs, describe });
+        self.rules.entry(path).or_default().of_any = Some(Entry { needs, describe, answers_once: false });
         self
     }
 

@@ -131,7 +131,7 @@ async fn p07_no_route_answers_without_a_key() {
             }
         }
     }
-    assert_eq!(open, ["/health/live", "/health/ready", "/openapi.json"]);
+    assert_eq!(open, ["/docs", "/docs/style.css", "/health/live", "/health/ready", "/openapi.json"]);
     furnished.is_untouched().await;
     furnished.api.stop().await;
 }

@@ -128,3 +128,58 @@ async fn p04_the_document_is_served_without_a_key() {
     assert_eq!(&serde_json::from_str::<Value>(&body).unwrap(), openapi_document());
     api.stop().await;
 }
+
+#[tokio::test]
+async fn p04_the_page_needs_nothing_from_elsewhere_and_runs_nothing() {
+    let api = Api::start().await;
+    let (status, head, page) = api.raw(b"GET /docs HTTP/1.1\r\nHost: x\r\n\r\n").await;
+    assert_eq!(status, 200);
+    assert!(head.contains("content-type: text/html"), "{head}");
+    assert!(head.contains("content-security-policy: default-src 'none'; style-src 'self';"), "{head}");
+    for foreign in ["<script", "style=", "onclick", "src=", "href=\"http", "@import", "url("] {
+        assert!(!page.contains(foreign), "{foreign}");
+    }
+    // Each link within the page leads somewhere, and each operation that is shown can be called.
+    let ids: BTreeSet<&str> = page.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    for target in page.split("href=\"#").skip(1).filter_map(|rest| rest.split('"').next()) {
+        assert!(ids.contains(target), "nothing has the id {target}");
+    }
+    for (_, _, operation) in operations(openapi_document()) {
+        let id = operation["operationId"].as_str().unwrap();
+        assert!(ids.contains(id) || id.starts_with("raw"), "{id} is not on the page");
+    }
+    assert!(page.contains("curl &quot;$POSTRIDER/api/v1/projects/default/connections/Billing%20API/send&quot;"));
+    let (status, head, style) = api.raw(b"GET /docs/style.css HTTP/1.1\r\nHost: x\r\n\r\n").await;
+    assert_eq!(status, 200);
+    assert!(head.contains("content-type: text/css"), "{head}");
+    assert!(!style.contains("@import") && !style.contains("url("), "the style needs nothing else");
+    api.stop().await;
+}
+
+#[tokio::test]
+async fn p04_a_method_that_a_path_does_not_have_is_405_also_where_nobody_needs_a_key() {
+    let api = Api::start().await;
+    for path in ["/docs", "/openapi.json", "/health/live"] {
+        let (status, head, _) = api.raw(format!("POST {path} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).await;
+        assert_eq!(status, 405, "{path}");
+        assert!(head.contains("allow: get,head"), "{path}: {head}");
+    }
+    // Elsewhere nobody learns without a key what there is.
+    assert_eq!(api.raw(b"PUT /api/v1/projects HTTP/1.1\r\nHost: x\r\n\r\n").await.0, 401);
+    let (status, head, _) = api.with("PUT", "/api/v1/projects", "", b"").await;
+    assert_eq!(status, 405);
+    assert!(head.contains("allow: get,head,post"), "{head}");
+    api.stop().await;
+}
+
+#[tokio::test]
+async fn a_change_without_a_body_is_refused_and_changes_nothing() {
+    let api = Api::start().await;
+    api.connection("c", "").await;
+    for method in ["PUT", "PATCH"] {
+        let (status, problem) = api.call(method, &format!("{CONNECTIONS}/c"), "").await;
+        assert_eq!((status, parts::api::field(&problem)), (422, "body"), "{method}");
+    }
+    assert_eq!(api.get(&format!("{CONNECTIONS}/c")).await["version"], 1);
+    api.stop().await;
+}

@@ -11,6 +11,7 @@ pub mod mail;
 pub mod otlp;
 pub mod resolve;
 pub mod send;
+pub mod signature;
 pub mod tls;
 
 pub use auth::Credentials;
@@ -19,4 +20,4 @@ pub use guard::Guard;
 pub use send::http::{HttpOptions, HttpSender};
 pub use send::many::Senders;
 pub use send::mllp::MllpSender;
-pub use send::{Outgoing, Sender, Stamp, check, check_target, said};
+pub use send::{Outgoing, Sender, Stamp, WebhookAttempt, check, check_target, said};

@@ -87,7 +87,7 @@ pub(crate) fn client_config(settings: &TlsSettings, speaks: Speaks) -> Result<Ar
 /// In words: the file cannot be read or has no certificate.
 pub fn trusting(ca_path: Option<&str>) -> Result<ClientConfig, String> {
     let settings = TlsSettings { verify: true, ca_path: ca_path.map(str::to_owned), client: None };
-    let config = client_config(&settings, Speaks::Http).map_err(|error| error.to_string())?;
+    let config = client_config(&settings, Speaks::Unnamed).map_err(|error| error.to_string())?;
     let mut config = Arc::unwrap_or_clone(config);
     // The client negotiates by itself.
     config.alpn_protocols.clear();

@@ -59,7 +59,7 @@ def test_a_request_whose_caller_left_while_it_waited_is_not_run(serve):
     first.start()
     wait_for(lambda: "began first" in host.log)
     with pytest.raises((TimeoutError, OSError)):
-        urllib.request.urlopen(urllib.request.Request(address, b"left", method="POST"), timeout=0.5)
+        urllib.request.urlopen(urllib.request.Request(address, b"left", {"Content-Type": "text/plain"}), timeout=0.5)
     (next(host.log_file.parent.glob("services-*")) / "go").touch()
     first.join()
     assert ask(address, "third")[0] == 200

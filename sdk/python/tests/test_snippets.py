@@ -44,7 +44,7 @@ class StandIn:
 
     FIELDS = {
         "soap": {"operation", "message", "headers"},
-        "mllp": {"message"},
+        "mllp": {"body", "body_base64"},
         "fhir": {"method", "path", "params", "headers", "body"},
     }
 
@@ -178,7 +178,7 @@ def test_z35_mllp_send_that_is_acknowledged_and_one_that_is_queued(run):
     stand_in = StandIn("mllp", "EHR Main", acknowledged)
     _, log = run("mllp_send", stand_in.address, message=message)
     assert log[-1].endswith("Acknowledged -> AA")
-    assert stand_in.calls == [("/send", {"message": message})]
+    assert stand_in.calls == [("/send", {"body": message})]
     assert stand_in.faults == []
     stand_in.result = result(error="AR", response={"ack_code": "AR", "body": "MSA|AR|1", "headers": {}, "data": None})
     _, log = run("mllp_send", stand_in.address, message=message)

@@ -117,6 +117,7 @@ async fn ours(
                         head: head.clone(),
                         body: messages::body(number),
                         credentials: None,
+                        webhook: None,
                         trace: None,
                         stamp: None,
                         timeout: Wait::from_secs(60),

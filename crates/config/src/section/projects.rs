@@ -2,7 +2,7 @@
 
 use postrider_core::SettingError;
 use postrider_core::id::ProjectId;
-use postrider_core::settings::objects::{PROJECT_KEYS, ProjectSpec};
+use postrider_core::settings::objects::{PROJECT_KEYS, ProjectSpec, written_alerts};
 use postrider_core::settings::{KeyDoc, differing};
 use postrider_store::{ConfigChange, Project, ProjectSettings};
 use serde_json::{Map, Value};
@@ -48,8 +48,8 @@ impl Section for Projects {
     fn change(&self, wanted: &Object, _: ProjectId, making: &Making<'_>) -> Result<ConfigChange, String> {
         let spec =
             ProjectSpec::parse(&wanted.name, &wanted.written).map_err(|_| "the project reads differently now")?;
-        let ProjectSpec { name, owner_email, entitled, rate_limit_per_second, concurrency } = spec;
-        let settings = ProjectSettings { owner_email, entitled, rate_limit_per_second, concurrency };
+        let ProjectSpec { name, owner_email, entitled, rate_limit_per_second, concurrency, alerts } = spec;
+        let settings = ProjectSettings { owner_email, entitled, rate_limit_per_second, concurrency, alerts };
         Ok(match making.state.project(&name) {
             Some(was) => ConfigChange::ReplaceProject { was: was.clone(), now: Project { settings, ..was.clone() } },
             None => {
@@ -66,5 +66,6 @@ fn written(settings: &ProjectSettings) -> Map<String, Value> {
     written.insert("entitled".to_owned(), settings.entitled.into());
     written.insert("rateLimitPerSecond".to_owned(), settings.rate_limit_per_second.into());
     written.insert("concurrency".to_owned(), settings.concurrency.into());
+    written.extend(written_alerts(settings.alerts).map(|(key, value)| (key.to_owned(), value.into())));
     written
 }

@@ -27,7 +27,7 @@ pub(super) fn ended(
     };
     progress.failure = Some(failed.failure);
     progress.error = Some(failed.error.clone());
-    match (at.ladder, &at.policy.schedule) {
+    match (at.ladder_in_force(), &at.policy.schedule) {
         (Some(ladder), _) | (None, Schedule::Ladder(ladder)) => {
             ladder_failed(progress, failed, reply, ladder, at, now, roll)
         }
@@ -121,7 +121,7 @@ fn ladder_failed(
     }
     let helps = failed.again == Again::Worthwhile
         && !switch_off
-        && failed.status.is_none_or(|status| at.policy.retryable_statuses.contains(status));
+        && failed.status.is_none_or(|status| at.retryable_statuses().contains(status));
     let allowed = progress.allowed_attempts.unwrap_or_else(|| ladder.max_attempts());
     let rung = if helps { ladder.wait_after_attempt_of(progress.round_attempts, allowed, roll) } else { None };
     let Some(rung) = rung else {

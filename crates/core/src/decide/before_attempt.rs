@@ -5,6 +5,8 @@
 use super::after_attempt::{dead, ended_as};
 use super::{Decision, Snapshot};
 use crate::delivery::Status;
+use crate::endpoint::NotSendable;
+use crate::policy::RefusalEnd;
 use crate::{Failure, Timestamp};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +52,21 @@ fn expires_at(at: Snapshot<'_>) -> Option<Timestamp> {
 fn too_old_at(at: Snapshot<'_>, open_since: Option<Timestamp>) -> Option<Timestamp> {
     at.ladder_in_force()?;
     Some(at.progress.age_from.max(open_since?) + at.policy.age_cap?)
+}
+
+/// R14, V05, D20, D30: what nobody can make another attempt help ends where the policy says; what may be mended goes to the DLQ.
+pub(super) fn not_sendable(refused: NotSendable, at: Snapshot<'_>, now: Timestamp) -> Decision {
+    let mut progress = at.progress.clone();
+    progress.failure = Some(refused.failure);
+    progress.error = Some(match &at.progress.error {
+        Some(error) => format!("{}; before that: {error}", refused.why),
+        None => refused.why.to_owned(),
+    });
+    let is_final = matches!(refused.failure, Failure::NotVerified | Failure::NotAllowed);
+    if is_final && at.policy.refusals_end_in == RefusalEnd::Failed {
+        return Decision::stay(ended_as(progress, Status::Failed, now));
+    }
+    Decision::stay(dead(progress, now))
 }
 
 /// Z17: to the DLQ, or with the DLQ off to the log, never silently.

@@ -13,9 +13,11 @@ pub use by_hand::{ByHand, Refused};
 pub use dead_letter::{DeadLetterStep, dead_letter_due_at, dead_letter_step};
 
 use crate::delivery::Progress;
+use crate::endpoint::NotSendable;
 use crate::policy::DeliveryPolicy;
 use crate::roll::Roll;
-use crate::schedule::{Ladder, Schedule};
+use crate::schedule::{Ladder, LadderTerms, Schedule};
+use crate::status_set::StatusSet;
 use crate::verdict::Verdict;
 use crate::{Reply, Timestamp};
 
@@ -26,16 +28,21 @@ pub struct Snapshot<'a> {
     /// The policy that was read when the round began (Z15).
     pub policy: &'a DeliveryPolicy,
     /// The delivery's own copy (D21).
-    pub ladder: Option<&'a Ladder>,
+    pub ladder: Option<&'a LadderTerms>,
 }
 
 impl<'a> Snapshot<'a> {
     /// The ladder that the delivery climbs: its own copy, or the policy's if it was accepted without one; `None`: it goes in rounds.
     fn ladder_in_force(&self) -> Option<&'a Ladder> {
         match (self.ladder, &self.policy.schedule) {
-            (Some(ladder), _) | (None, Schedule::Ladder(ladder)) => Some(ladder),
+            (Some(LadderTerms { ladder, .. }), _) | (None, Schedule::Ladder(ladder)) => Some(ladder),
             (None, Schedule::Backoff(_)) => None,
         }
+    }
+
+    /// What the ladder tries again: as copied with it, or the policy's.
+    fn retryable_statuses(&self) -> &'a StatusSet {
+        self.ladder.map_or(&self.policy.retryable_statuses, |terms| &terms.retryable_statuses)
     }
 }
 
@@ -51,6 +58,8 @@ pub enum Event<'a> {
     },
     /// The owner of the queue died while this may have been in flight (D04). `progress` has begun the attempt.
     Interrupted,
+    /// It came due and may not be sent: no attempt of it is made (R14, V05).
+    NotSendable(NotSendable),
     /// It waited longer than `expires_after` (Z17).
     Expired,
     /// It waited longer than its ladder's age cap (R09).
@@ -85,6 +94,7 @@ pub fn decide(event: Event<'_>, snapshot: Snapshot<'_>, now: Timestamp, roll: Ro
             Ok(after_attempt::ended(verdict, reply, direct, snapshot, now, roll))
         }
         Event::Interrupted => Ok(after_attempt::interrupted(snapshot, now)),
+        Event::NotSendable(refused) => Ok(before_attempt::not_sendable(refused, snapshot, now)),
         Event::Expired => Ok(before_attempt::expired(snapshot, now)),
         Event::TooOld => Ok(before_attempt::too_old(snapshot, now)),
         Event::ByHand(act) => by_hand::by_hand(act, snapshot, now),

@@ -19,7 +19,7 @@ mod waiting;
 #[derive(Clone, Debug)]
 struct Run {
     policy: DeliveryPolicy,
-    ladder: Option<Ladder>,
+    ladder: Option<LadderTerms>,
     progress: Progress,
     now: Timestamp,
 }
@@ -27,10 +27,7 @@ struct Run {
 impl Run {
     fn new(policy: DeliveryPolicy) -> Self {
         let now = Timestamp::from_millis(1_773_317_134_730);
-        let ladder = match &policy.schedule {
-            Schedule::Ladder(ladder) => Some(ladder.clone()),
-            Schedule::Backoff(_) => None,
-        };
+        let ladder = LadderTerms::of(&policy);
         Run { policy, ladder, progress: Progress::accepted(now), now }
     }
 

@@ -5,12 +5,14 @@
 pub mod backoff;
 pub mod ladder;
 pub mod preview;
+pub mod terms;
 
 use serde::{Deserialize, Serialize};
 
 pub use backoff::Backoff;
 pub use ladder::{Jitter, Ladder};
 pub use preview::{PlannedAttempt, schedule_preview};
+pub use terms::LadderTerms;
 
 /// The waits of one delivery policy. Written as `{"backoff": {…}}` or `{"ladder": {…}}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

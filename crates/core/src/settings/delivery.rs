@@ -55,6 +55,28 @@ pub(super) fn read(reader: &mut Reader<'_>, not_here: &'static [(&'static str, &
     policy
 }
 
+/// The same for a webhook endpoint: the preset `webhook` unless the keys say rounds, and always with a queue.
+pub(super) fn read_of_endpoint(
+    reader: &mut Reader<'_>,
+    not_here: &'static [(&'static str, &'static str)],
+) -> DeliveryPolicy {
+    if reader.flag("use_queue") == Some(false) {
+        reader.refuse("use_queue", false, "true here: an endpoint is delivered from its queue");
+    }
+    let says_rounds = BACKOFF_KEYS.iter().any(|key| reader.has(key));
+    let mut policy = read(reader, not_here);
+    if first_ladder_key(reader).is_none() && !says_rounds {
+        let preset = DeliveryPolicy::webhook();
+        let is_ordered = reader.flag("ordered").unwrap_or(preset.queue.ordered);
+        let concurrency = reader.whole("concurrency", 1..=CONCURRENCY_MAX);
+        let concurrency = concurrency.unwrap_or(if is_ordered { 1 } else { CONCURRENCY_UNORDERED });
+        let queue = QueuePolicy { ordered: is_ordered, concurrency, ..policy.queue };
+        policy = DeliveryPolicy { queue, dlq: policy.dlq, expires_after: policy.expires_after, ..preset };
+    }
+    policy.queue.use_queue = true;
+    policy
+}
+
 /// Seconds to the millisecond; the range was checked before.
 pub(super) fn millis(seconds: f64) -> Wait {
     Wait::from_millis((seconds * 1000.0).round() as u64)

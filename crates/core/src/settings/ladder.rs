@@ -70,14 +70,8 @@ pub(super) fn read(reader: &mut Reader<'_>) -> DeliveryPolicy {
         Ok(ladder) => policy.schedule = Schedule::Ladder(ladder),
         Err(error) => reader.refuse_as(error),
     }
-    if let Some(text) = reader.text("retryable_statuses") {
-        match text.parse::<StatusSet>() {
-            Ok(set) => policy.retryable_statuses = set,
-            Err(error) => {
-                let allowed = format!("{}: {error}", reader.allowed("retryable_statuses"));
-                reader.refuse("retryable_statuses", text, allowed);
-            }
-        }
+    if let Some(set) = statuses(reader) {
+        policy.retryable_statuses = set;
     }
     if let Some(seconds) = reader.whole("timeout_seconds", 1..=60) {
         policy.timeout = Wait::from_secs(seconds.into());
@@ -90,8 +84,20 @@ pub(super) fn read(reader: &mut Reader<'_>) -> DeliveryPolicy {
     policy
 }
 
+/// R06: a list that cannot be read is refused with its bad term.
+pub(super) fn statuses(reader: &mut Reader<'_>) -> Option<StatusSet> {
+    const KEY: &str = "retryable_statuses";
+    let text = reader.text(KEY)?;
+    text.parse()
+        .map_err(|error| {
+            let allowed = format!("{}: {error}", reader.allowed(KEY));
+            reader.refuse(KEY, text, allowed);
+        })
+        .ok()
+}
+
 /// The waits as a list of numbers or as text with commas.
-fn delays(reader: &mut Reader<'_>) -> Option<Vec<Wait>> {
+pub(super) fn delays(reader: &mut Reader<'_>) -> Option<Vec<Wait>> {
     const KEY: &str = "retry_delays";
     let value = reader.value(KEY)?;
     let delays: Option<Vec<Wait>> = match value {

@@ -5,6 +5,7 @@
 
 mod canonical;
 pub mod delivery;
+pub mod headers;
 mod host;
 pub mod keys;
 mod ladder;
@@ -15,14 +16,17 @@ mod reader;
 mod rest;
 pub mod security;
 pub mod soap;
+pub mod subscription;
 mod tls;
 mod warnings;
+mod webhook;
 
 pub use crate::setting::SettingError;
 pub use canonical::{ALIASES, canonical, differing};
 pub(crate) use host::read_host;
 pub use keys::{DELIVERY_KEYS, KeyDoc, Shape, security_keys};
 pub use nearest::nearest;
+pub use subscription::PUSH_KEYS;
 pub use warnings::{SettingWarning, all_warnings, warnings};
 
 use serde_json::{Map, Value};
@@ -52,6 +56,7 @@ impl KindSettings {
             ConnectionKind::Rest => &rest::SETTINGS,
             ConnectionKind::Mllp => &mllp::SETTINGS,
             ConnectionKind::Soap => &soap::SETTINGS,
+            ConnectionKind::Webhook => &webhook::SETTINGS,
         }
     }
 

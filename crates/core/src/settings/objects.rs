@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::keys::{KeyDoc, Shape, key};
 use super::reader::Reader;
 use super::{SettingError, Wait};
+use crate::alert::AlertThresholds;
 use crate::connection::check_name;
 use crate::id::ProjectId;
 use crate::topic::TopicName;
@@ -30,6 +31,10 @@ pub const EMAIL_BYTES_MAX: usize = 254;
 pub const PROJECT_RATE_MAX: u32 = 100_000;
 pub const PROJECT_CONCURRENCY_MAX: u32 = 10_000;
 
+/// Of every threshold of alerts.
+pub const ALERT_MAX: u32 = 1_000_000;
+const ALERT_RANGE: &str = "a whole number from 0 to 1000000";
+
 /// The keys of `projects` beside `name` (D45), by the names that they have everywhere else.
 pub const PROJECT_KEYS: &[KeyDoc] = &[
     key(
@@ -54,6 +59,29 @@ pub const PROJECT_KEYS: &[KeyDoc] = &[
         "Webhook attempts at a time over all endpoints; without it there is no limit.",
     )
     .of(Shape::Whole { min: 1, max: PROJECT_CONCURRENCY_MAX }),
+    key(
+        "alertHeadBlockedMinutes",
+        "15",
+        ALERT_RANGE,
+        "Told when the head of an ordered queue has failed for so long; 0: never.",
+    )
+    .of(Shape::Whole { min: 0, max: ALERT_MAX }),
+    key(
+        "alertOldestWaitingMinutes",
+        "60",
+        ALERT_RANGE,
+        "Told when the oldest request of a queue has waited so long; 0: never.",
+    )
+    .of(Shape::Whole { min: 0, max: ALERT_MAX }),
+    key("alertDeadLetters", "1", ALERT_RANGE, "Told when a connection has so many dead letters; 0: never.")
+        .of(Shape::Whole { min: 0, max: ALERT_MAX }),
+    key(
+        "alertDeadLettersGrowth",
+        "100",
+        ALERT_RANGE,
+        "Told when they have grown by so many within ten minutes; 0: never.",
+    )
+    .of(Shape::Whole { min: 0, max: ALERT_MAX }),
 ];
 
 /// The keys of `pubsub_topic` beside `name`.
@@ -94,6 +122,7 @@ pub struct ProjectSpec {
     pub entitled: bool,
     pub rate_limit_per_second: Option<u32>,
     pub concurrency: Option<u32>,
+    pub alerts: AlertThresholds,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,10 +158,32 @@ impl ProjectSpec {
             entitled: reader.flag("entitled").unwrap_or(true),
             rate_limit_per_second: reader.whole("rateLimitPerSecond", 1..=PROJECT_RATE_MAX),
             concurrency: reader.whole("concurrency", 1..=PROJECT_CONCURRENCY_MAX),
+            alerts: alerts(&mut reader),
         };
         reader.refuse_unknown_keys(|_| false);
         reader.finish(Some(spec))
     }
+}
+
+fn alerts(reader: &mut Reader<'_>) -> AlertThresholds {
+    let standard = AlertThresholds::default();
+    let mut threshold = |key, standard| reader.whole(key, 0..=ALERT_MAX).unwrap_or(standard);
+    AlertThresholds {
+        head_blocked_minutes: threshold("alertHeadBlockedMinutes", standard.head_blocked_minutes),
+        oldest_waiting_minutes: threshold("alertOldestWaitingMinutes", standard.oldest_waiting_minutes),
+        dead_letters: threshold("alertDeadLetters", standard.dead_letters),
+        dead_letters_growth: threshold("alertDeadLettersGrowth", standard.dead_letters_growth),
+    }
+}
+
+/// The same keys again, for exports and answers.
+pub fn written_alerts(alerts: AlertThresholds) -> [(&'static str, u32); 4] {
+    [
+        ("alertHeadBlockedMinutes", alerts.head_blocked_minutes),
+        ("alertOldestWaitingMinutes", alerts.oldest_waiting_minutes),
+        ("alertDeadLetters", alerts.dead_letters),
+        ("alertDeadLettersGrowth", alerts.dead_letters_growth),
+    ]
 }
 
 /// An empty text is none.

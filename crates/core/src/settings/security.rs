@@ -4,6 +4,7 @@
 
 use serde_json::{Map, Value};
 
+use super::headers::is_reserved_header;
 use super::keys::{EXTRA_PARAMS_MAX, SCOPES_MAX};
 use super::reader::Reader;
 use super::{SettingError, security_keys, tls};
@@ -16,25 +17,6 @@ pub const SECRET_CHARS_MAX: usize = 8192;
 const NAME_CHARS_MAX: usize = 1024;
 /// What the request for a token says itself.
 const TOKEN_PARAMS: [&str; 4] = ["grant_type", "scope", "client_id", "client_secret"];
-/// Headers that frame a request or are written by the sender (as in `wire`), in small letters.
-const NOT_FOR_KEYS: [&str; 16] = [
-    "host",
-    "content-length",
-    "content-type",
-    "transfer-encoding",
-    "connection",
-    "keep-alive",
-    "te",
-    "trailer",
-    "upgrade",
-    "expect",
-    "proxy-connection",
-    "proxy-authorization",
-    "idempotency-key",
-    "user-agent",
-    "x-postrider-cid",
-    "x-postrider-msg-id",
-];
 
 /// A definition as it was written, taken apart.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,7 +91,8 @@ fn api_key(reader: &mut Reader<'_>) -> Option<SecuritySpec> {
     let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     let fits = (1..=256).contains(&header.len())
         && header.bytes().all(is_token)
-        && !NOT_FOR_KEYS.iter().any(|ours| ours.eq_ignore_ascii_case(header));
+        && !is_reserved_header(header)
+        && !header.eq_ignore_ascii_case("user-agent");
     if !fits {
         let allowed = reader.allowed("header");
         reader.refuse("header", header.escape_debug(), allowed);

@@ -3,13 +3,14 @@
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::connection::{ConnectionSpec, DataFormat, RestTarget};
+use crate::connection::{ConnectionSpec, DataFormat, RestTarget, Target};
 
 mod delivery_keys;
 mod mllp_keys;
 mod rest_keys;
 mod security_keys;
 mod soap_keys;
+mod webhook_keys;
 
 /// The keys over a connection that has only what must be there.
 fn written(keys: Value) -> Map<String, Value> {

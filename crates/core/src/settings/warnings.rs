@@ -67,7 +67,7 @@ fn about_target(target: &Target, warnings: &mut Vec<SettingWarning>) {
             );
             warnings.push(SettingWarning::new("recv_timeout", message));
         }
-        Target::Mllp(_) => {}
+        Target::Mllp(_) | Target::Webhook(_) => {}
     }
 }
 

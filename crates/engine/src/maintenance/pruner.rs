@@ -39,6 +39,9 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         if let Err(error) = shared.store.prune_jobs(shared.now() - shared.options.job_retention, ROWS_MAX).await {
             tracing::warn!(event = log::RETENTION_HELD_UP, %error, "old jobs could not be removed");
         }
+        if let Err(error) = shared.store.prune_alerts(shared.now() - shared.options.log_retention, ROWS_MAX).await {
+            tracing::warn!(event = log::RETENTION_HELD_UP, %error, "past alerts could not be removed");
+        }
         if round % AUDIT_EVERY_ROUNDS == 0 {
             prune_audit(&shared).await;
         }

@@ -20,7 +20,7 @@ use postrider_store::{CommandAnswer, Guard, NewBody, Placement, Settled, Settlem
 use tokio::sync::mpsc;
 
 use super::window::Window;
-use super::{Exit, Post, STORE_PAUSE, ToRunner, earlier, given_up, outgoing};
+use super::{Exit, Post, STORE_PAUSE, ToRunner, earlier, given_up, not_begun, outgoing, refused, was_made};
 use crate::attempt::{self, Ended};
 use crate::dispatcher;
 use crate::notifier::Caller;
@@ -295,10 +295,16 @@ impl Fifo {
             Gate::Attempt if !self.post.shared.lease.may_send() => {
                 Next::In(self.post.shared.lease.pause_before_looking_again())
             }
-            Gate::Attempt => {
-                self.begin(live, policy_of, now);
-                Next::Event
-            }
+            Gate::Attempt => match refused(&self.post.shared, live, snapshot, now) {
+                Some(decision) => {
+                    self.apply_to_head(decision, None, None);
+                    Next::Again
+                }
+                None => {
+                    self.begin(live, policy_of, now);
+                    Next::Event
+                }
+            },
         }
     }
 
@@ -352,15 +358,14 @@ impl Fifo {
         let direct = head.caller.is_some();
         let Some((_, policy_of)) = &self.round else { return };
         let shared = &self.post.shared;
-        let snapshot = Snapshot {
-            progress: &head.delivery.progress,
-            policy: &policy_of.spec.policy,
-            ladder: head.delivery.ladder.as_ref(),
-        };
+        let made = was_made(policy_of, &verdict);
+        let progress = if made { head.delivery.progress.clone() } else { not_begun(&head.delivery.progress) };
+        let snapshot =
+            Snapshot { progress: &progress, policy: &policy_of.spec.policy, ladder: head.delivery.ladder.as_ref() };
         let event = Event::AttemptEnded { verdict: &verdict, reply: &reply, direct };
         // Only a person's wish is ever refused.
         let Ok(decision) = decide(event, snapshot, shared.now(), shared.roll()) else { return };
-        self.apply_to_head(decision, Some(record), Some(reply));
+        self.apply_to_head(decision, made.then_some(record), Some(reply));
     }
 
     /// What has expired or is too old leaves without an attempt.

@@ -13,14 +13,17 @@ use std::sync::Arc;
 use postrider_core::connection::Connection;
 use postrider_core::decide::{Decision, Event, Gate, Snapshot, before_attempt, decide};
 use postrider_core::delivery::{Delivery, Progress, Status};
+use postrider_core::envelope;
 use postrider_core::id::{DeliveryId, QueueId};
 use postrider_core::message::RequestHead;
+use postrider_core::verdict::{Again, Failed, Verdict};
 use postrider_core::{Timestamp, Wait};
 use postrider_store::{FencingToken, Loaded, QueueLease, Settled, TakenQueue};
-use postrider_wire::Outgoing;
+use postrider_wire::{Outgoing, WebhookAttempt};
 use tokio::sync::mpsc;
 
 use crate::dispatcher::QueueHandle;
+use crate::endpoints;
 use crate::shared::Shared;
 
 pub(crate) type Inbox = mpsc::UnboundedSender<ToRunner>;
@@ -98,14 +101,16 @@ pub(crate) fn outgoing(
     body: &bytes::Bytes,
     timeout: Wait,
 ) -> Outgoing {
+    let timeout = delivery.ladder.as_ref().map_or(timeout, |terms| terms.timeout);
     Outgoing {
         connection: Arc::clone(connection),
         delivery_id: delivery.id,
         cid: delivery.cid.clone(),
         attempt: delivery.progress.attempts,
         head: Arc::clone(head),
-        body: body.clone(),
+        body: delivery.event.as_ref().map_or_else(|| body.clone(), |event| envelope::body(event, body)),
         credentials: None,
+        webhook: connection.spec.target.webhook().map(|_| Box::new(WebhookAttempt::of(delivery.event.clone()))),
         trace: None,
         stamp: None,
         timeout,
@@ -118,6 +123,19 @@ pub(crate) fn earlier(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Time
         (Some(a), Some(b)) => Some(a.min(b)),
         (one, other) => one.or(other),
     }
+}
+
+/// What becomes of a delivery that has come due and may not be sent; `None`: it may (R14, V05).
+pub(crate) fn refused(shared: &Shared, live: &Connection, at: Snapshot<'_>, now: Timestamp) -> Option<Decision> {
+    let refused = endpoints::refused(shared, live)?;
+    // Only a person's wish is ever refused.
+    decide(Event::NotSendable(refused), at, now, shared.roll()).ok()
+}
+
+/// An attempt at an endpoint that the guard did not let out was none: nobody was dialled (R14).
+pub(crate) fn was_made(connection: &Connection, verdict: &Verdict) -> bool {
+    let held_back = matches!(verdict, Verdict::Failed(Failed { again: Again::Refused, .. }));
+    !(held_back && connection.spec.target.webhook().is_some())
 }
 
 /// What becomes of a delivery that has expired or is too old (Z17, R09); `None`: it is neither.

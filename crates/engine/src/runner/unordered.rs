@@ -20,7 +20,7 @@ use postrider_core::{Failure, NoAnswerKind, Reply, Timestamp, attempt::Attempt, 
 use postrider_store::{CommandAnswer, Guard, Loaded, NewBody, Placement, Settled, Settlement, StoreError, WindowLimit};
 use tokio::sync::mpsc;
 
-use super::{Exit, Post, STORE_PAUSE, ToRunner, earlier, given_up, not_begun, outgoing};
+use super::{Exit, Post, STORE_PAUSE, ToRunner, earlier, given_up, not_begun, outgoing, refused, was_made};
 use crate::attempt::{self, Ended};
 use crate::dispatcher;
 use crate::notifier::Caller;
@@ -354,7 +354,8 @@ impl Unordered {
         let policy_of = self.round_policy(&delivery, &live);
         let before = not_begun(&delivery.progress);
         let snapshot = Snapshot { progress: &before, policy: &policy_of.spec.policy, ladder: delivery.ladder.as_ref() };
-        if let Some(decision) = given_up(&shared, snapshot, live.open_since(), now) {
+        let ends = given_up(&shared, snapshot, live.open_since(), now);
+        if let Some(decision) = ends.or_else(|| refused(&shared, &live, snapshot, now)) {
             self.post.handle.slots.give_back(self.post.lease, 1);
             let caller = self.take_caller(&delivery);
             self.hand_over(&delivery, decision.progress, None, None, caller, None);
@@ -411,8 +412,10 @@ impl Unordered {
         self.unreachable_in_a_row = if unreachable { self.unreachable_in_a_row.saturating_add(1) } else { 0 };
         let caller = caller.filter(Caller::is_there);
         let shared = Arc::clone(&self.post.shared);
+        let made = was_made(&policy_of, &verdict);
+        let progress = if made { delivery.progress.clone() } else { not_begun(&delivery.progress) };
         let snapshot =
-            Snapshot { progress: &delivery.progress, policy: &policy_of.spec.policy, ladder: delivery.ladder.as_ref() };
+            Snapshot { progress: &progress, policy: &policy_of.spec.policy, ladder: delivery.ladder.as_ref() };
         let event = Event::AttemptEnded { verdict: &verdict, reply: &reply, direct: caller.is_some() };
         // Only a person's wish is ever refused.
         let Ok(decision) = decide(event, snapshot, shared.now(), shared.roll()) else { return };
@@ -424,7 +427,7 @@ impl Unordered {
         } else {
             self.rounds.remove(&id);
         }
-        self.hand_over(&delivery, progress, Some(record), Some(reply), caller, None);
+        self.hand_over(&delivery, progress, made.then_some(record), Some(reply), caller, None);
     }
 
     fn hand_over(

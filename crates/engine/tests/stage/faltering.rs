@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use postrider_core::alert::Alert;
 use postrider_core::attempt::Attempt;
 use postrider_core::connection::Connection;
 use postrider_core::delivery::{Delivery, Position};
@@ -20,6 +21,8 @@ use postrider_store::*;
 
 #[path = "faltering_audit.rs"]
 mod audit;
+#[path = "faltering_events.rs"]
+mod events;
 
 pub struct Faltering {
     store: MemoryStore,
@@ -84,6 +87,16 @@ impl SecurityDefinitions for Faltering {
     }
     async fn delete_security(&self, id: SecurityId) -> Result<(), StoreError> {
         self.store.delete_security(id).await
+    }
+}
+
+#[async_trait]
+impl KeyedAnswers for Faltering {
+    async fn claim_answer(&self, key: Idempotency, now: Timestamp) -> Result<Claimed, StoreError> {
+        self.store.claim_answer(key, now).await
+    }
+    async fn keep_answer(&self, key_hash: [u8; 32], answer: Option<KeptAnswer>) -> Result<(), StoreError> {
+        self.store.keep_answer(key_hash, answer).await
     }
 }
 
@@ -347,3 +360,25 @@ impl Jobs for Faltering {
 }
 
 impl StoreVitals for Faltering {}
+
+#[async_trait]
+impl Alerts for Faltering {
+    async fn write_alert(&self, write: AlertWrite) -> Result<bool, StoreError> {
+        self.falter("write_alert")?;
+        self.store.write_alert(write).await
+    }
+    async fn open_alerts(&self) -> Result<Vec<Alert>, StoreError> {
+        self.store.open_alerts().await
+    }
+    async fn alerts(
+        &self,
+        project_id: Option<ProjectId>,
+        open: Option<bool>,
+        page: PageRequest,
+    ) -> Result<Page<Alert>, StoreError> {
+        self.store.alerts(project_id, open, page).await
+    }
+    async fn prune_alerts(&self, before: Timestamp, rows_max: u32) -> Result<u64, StoreError> {
+        self.store.prune_alerts(before, rows_max).await
+    }
+}

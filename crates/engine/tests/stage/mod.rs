@@ -159,6 +159,10 @@ impl Sender for Remote {
         play.reply
     }
 
+    async fn may_reach(&self, _: &Arc<Connection>) -> Result<(), String> {
+        Ok(())
+    }
+
     fn forget(&self, _connection: ConnectionId) {}
 }
 

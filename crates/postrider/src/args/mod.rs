@@ -1,6 +1,7 @@
 //! The command line as it is written. What a command does is in `commands`, in the file of its name.
 
 mod access;
+mod alerts;
 mod bulk;
 mod configuration;
 mod deliveries;
@@ -8,6 +9,7 @@ mod resources;
 mod sending;
 
 pub use access::{AuditCommand, KeysCommand, ProjectsCommand, WhoseArgs};
+pub use alerts::AlertsCommand;
 pub use bulk::BulkArgs;
 pub use configuration::{ExportArgs, ImportArgs, SchemaArgs};
 pub use deliveries::{
@@ -100,6 +102,9 @@ pub enum Command {
     /// Who did what
     #[command(subcommand)]
     Audit(AuditCommand),
+    /// What is wrong now, and what was
+    #[command(subcommand)]
+    Alerts(AlertsCommand),
     /// When the attempts of a policy would be made
     Schedule(ScheduleArgs),
     /// Apply a YAML file, all of it or nothing, after showing what it changes

@@ -171,7 +171,7 @@ impl Client {
         self.transport.get(&self.of(whose, &format!("/audit{}", query(&pairs)))).await
     }
 
-    fn of(&self, whose: Whose, rest: &str) -> String {
+    pub(super) fn of(&self, whose: Whose, rest: &str) -> String {
         match whose {
             Whose::Project => self.under_project(rest),
             Whose::Installation => format!("/api/v1{rest}"),

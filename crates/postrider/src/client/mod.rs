@@ -3,6 +3,7 @@
 //! What each resource offers is in the file of its name; this one must not know any of their paths.
 
 mod access;
+mod alerts;
 mod batch;
 mod call;
 mod configuration;
@@ -18,6 +19,7 @@ mod topics;
 mod transport;
 
 pub use access::{ApiKey, AuditActor, AuditEntry, AuditQuery, Project, Whose};
+pub use alerts::Alert;
 pub use batch::{BatchResult, LineResult};
 pub use call::{Call, Response, SendResult};
 pub use configuration::{ImportOptions, Imported, ImportedKey, ImportedObject};

@@ -77,7 +77,7 @@ pub async fn keys(global: &GlobalArgs, command: KeysCommand) -> Result<Exit, Fai
     Ok(Exit::Done)
 }
 
-fn of(whose: WhoseArgs) -> Whose {
+pub(super) fn of(whose: WhoseArgs) -> Whose {
     if whose.installation { Whose::Installation } else { Whose::Project }
 }
 

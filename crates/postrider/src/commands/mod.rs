@@ -1,6 +1,7 @@
 //! One file per command. Each asks the server through the client and shows the answer; none knows how the server does it.
 
 mod access;
+mod alerts;
 mod backup;
 mod completions;
 mod connections;
@@ -44,6 +45,7 @@ pub async fn run(args: Args) -> Result<Exit, Failed> {
         Command::Projects(command) => access::projects(&global, command).await,
         Command::Keys(command) => access::keys(&global, command).await,
         Command::Audit(command) => access::audit(&global, command).await,
+        Command::Alerts(command) => alerts::run(&global, command).await,
         Command::Schedule(args) => schedule::run(&global, args).await,
         Command::Import(args) => import::run(&global, args).await,
         Command::Export(args) => export::run(&global, args).await,

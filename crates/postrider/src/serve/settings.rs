@@ -44,6 +44,14 @@ const LEASE: Number = Number { name: "POSTRIDER_LEASE_SECONDS", default: 15, min
 /// How long the log keeps what has ended (V07: 30 days).
 const LOG_RETENTION: Number =
     Number { name: "POSTRIDER_LOG_RETENTION_SECONDS", default: 2_592_000, min: 60, max: 315_360_000, unit: "seconds" };
+/// How often alerts are looked for.
+const ALERT_EVERY: Number = Number { name: "POSTRIDER_ALERT_SECONDS", default: 10, min: 1, max: 3600, unit: "seconds" };
+/// With fewer megabytes free, somebody is told; 0: never.
+const ALERT_DISK: Number =
+    Number { name: "POSTRIDER_ALERT_DISK_MB", default: 1000, min: 0, max: 1_000_000_000, unit: "megabytes" };
+/// After the first try of a mail; twice as long after each.
+const MAIL_RETRY: Number =
+    Number { name: "POSTRIDER_MAIL_RETRY_SECONDS", default: 30, min: 1, max: 1800, unit: "seconds" };
 /// From a signal to the end of the process.
 const STOP: Number = Number { name: "POSTRIDER_STOP_SECONDS", default: 25, min: 1, max: 3600, unit: "seconds" };
 /// Without a durable write for so long, the server is not ready (P06).
@@ -93,6 +101,8 @@ impl Settings {
         let audit_days = number(&AUDIT_DAYS);
         let stalled_s = number(&STALLED);
         let stop_s = number(&STOP);
+        let (alert_every_s, alert_disk_mb, mail_retry_s) =
+            (number(&ALERT_EVERY), number(&ALERT_DISK), number(&MAIL_RETRY));
         let log_retention_s = number(&LOG_RETENTION);
         let unused = [(&CLAIM_TIMEOUT, number(&CLAIM_TIMEOUT))];
         let retry_after_s = number(&RETRY_AFTER_MAX);
@@ -120,6 +130,7 @@ impl Settings {
             errors.push(error);
             LogFormat::default()
         });
+        let alert_to = outside.alert_to.clone();
         if !errors.is_empty() {
             let message = errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
             return Err(Failed::new(Exit::Refused, message));
@@ -136,6 +147,10 @@ impl Settings {
                 lease: Wait::from_secs(lease_s),
                 audit_retention: Wait::from_secs(audit_days * 24 * 3600),
                 log_retention: Wait::from_secs(log_retention_s),
+                alert_to,
+                alert_every: Wait::from_secs(alert_every_s),
+                alert_disk_free_bytes: alert_disk_mb * 1_000_000,
+                mail_pause: Wait::from_secs(mail_retry_s),
                 ladders: LadderLimits {
                     delivery_cap: Wait::from_secs(delivery_cap_h * 3600),
                     forward_cap: Wait::from_secs(forward_cap_h * 3600),

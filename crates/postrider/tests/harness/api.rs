@@ -28,11 +28,22 @@ impl Api {
 
     /// `Err`: no answer came, so whether the request was accepted is unknown.
     pub async fn call(&self, method: &str, path: &str, body: &str) -> Result<(u16, String), String> {
+        self.call_as(method, path, body, "application/json").await
+    }
+
+    /// The same with a body of another type.
+    pub async fn call_as(
+        &self,
+        method: &str,
+        path: &str,
+        body: &str,
+        content_type: &str,
+    ) -> Result<(u16, String), String> {
         let request = http::Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.base))
             .header("authorization", format!("Bearer {KEY}"))
-            .header("content-type", "application/json")
+            .header("content-type", content_type)
             .body(Full::new(Bytes::from(body.to_owned())))
             .unwrap();
         let answer = self.client.request(request).await.map_err(|error| error.to_string())?;

@@ -3,6 +3,7 @@
 
 mod api;
 mod bench;
+mod hooks;
 mod mirror;
 mod peer;
 mod raw_remote;
@@ -11,6 +12,7 @@ mod server;
 
 pub use api::Api;
 pub use bench::{Bench, flags};
+pub use hooks::{Hooks, Receipt, Remote, verified};
 pub use mirror::{Mirror, Mirrored};
 pub use peer::Peer;
 pub use raw_remote::{Act, RawRemote};

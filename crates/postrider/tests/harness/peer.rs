@@ -25,17 +25,9 @@ impl Peer {
     /// A script of the lab and its options.
     pub async fn start_with(command: &[&str]) -> Peer {
         let (script, options) = command.split_first().unwrap();
-        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let lab = |name: &str, folder: &str| {
-            std::env::var(name).map_or_else(|_| root.join("target/peers").join(folder), PathBuf::from)
-        };
-        let python = lab("POSTRIDER_PEERS_VENV", "venv").join("bin/python");
-        assert!(python.exists(), "the peer lab is not installed; `cargo xtask peers` installs it");
-        let mut child = Command::new(python)
-            .arg(root.join("tests/peers").join(script))
+        let mut child = Peer::tool(script)
             .args(options)
             .arg("--stop-with-stdin")
-            .env("POSTRIDER_PEERS_NODE", lab("POSTRIDER_PEERS_NODE", "node"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -46,6 +38,21 @@ impl Peer {
         let port = serde_json::from_str::<Value>(&line).unwrap()["port"].as_u64().unwrap();
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         Peer { address: format!("http://127.0.0.1:{port}"), _child: child }
+    }
+
+    /// A program of the lab, to be given its arguments.
+    pub fn tool(script: &str) -> Command {
+        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let lab = |name: &str, folder: &str| {
+            std::env::var(name).map_or_else(|_| root.join("target/peers").join(folder), PathBuf::from)
+        };
+        let python = lab("POSTRIDER_PEERS_VENV", "venv").join("bin/python");
+        assert!(python.exists(), "the peer lab is not installed; `cargo xtask peers` installs it");
+        let mut command = Command::new(python);
+        command
+            .arg(root.join("tests/peers").join(script))
+            .env("POSTRIDER_PEERS_NODE", lab("POSTRIDER_PEERS_NODE", "node"));
+        command
     }
 
     pub async fn call(&self, method: &str, path: &str, body: &Value) -> Value {

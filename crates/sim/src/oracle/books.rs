@@ -5,7 +5,7 @@ use postrider_core::attempt::Attempt;
 use postrider_core::delivery::{Delivery, Status};
 use postrider_core::id::QueueId;
 use postrider_core::policy::{DeliveryPolicy, DlqAction};
-use postrider_core::schedule::Schedule;
+use postrider_core::schedule::{LadderTerms, Schedule};
 use postrider_store::StoreError;
 
 use super::Oracle;
@@ -114,7 +114,7 @@ impl Oracle {
             DlqAction::Keep | DlqAction::Forward { .. } | DlqAction::Discard => 1,
         };
         let a_round = match (&delivery.ladder, &policy.schedule) {
-            (Some(ladder), _) | (None, Schedule::Ladder(ladder)) => ladder.max_attempts(),
+            (Some(LadderTerms { ladder, .. }), _) | (None, Schedule::Ladder(ladder)) => ladder.max_attempts(),
             (None, Schedule::Backoff(backoff)) => 1 + backoff.max_retries(),
         };
         let made = attempts.iter().filter(|attempt| attempt.failure != Some(Failure::Interrupted)).count();

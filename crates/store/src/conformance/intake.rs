@@ -47,7 +47,7 @@ pub async fn z13_what_was_accepted_reads_back_whole(store: &dyn Store) {
     new.head.path = "/a b?c".to_owned();
     new.head.params = vec![("ключ".to_owned(), "wert=1".to_owned())];
     new.head.headers.push("X-A".to_owned(), "1".to_owned()).unwrap();
-    new.ladder = Some(postrider_core::schedule::Ladder::webhook());
+    new.ladder = postrider_core::schedule::LadderTerms::of(&postrider_core::policy::DeliveryPolicy::patient());
     new.body.bytes = bytes::Bytes::from_static(b"\0\xff raw");
     let answers = store.enqueue(vec![new.clone()]).await.unwrap();
     let delivery = world.delivery(new.id).await;

@@ -161,7 +161,13 @@ pub async fn every_column_can_be_asked_for(store: &dyn Store) {
     let connection = world.connection("a", true).await;
     let mut batch: Vec<NewDelivery> = (0..4).map(|millis| world.fresh(&connection, millis)).collect();
     batch[0].origin = Origin::Event;
-    batch[0].event = Some(EventRef { id: postrider_core::id::EventId::from_u128(1), event_type: "a.b".to_owned() });
+    batch[0].event = Some(EventRef {
+        id: postrider_core::id::EventId::from_u128(1),
+        event_type: "a.b".to_owned(),
+        happened_at: postrider_core::Timestamp::from_millis(7),
+        subscription_id: postrider_core::id::SubscriptionId::from_u128(2),
+        payload: postrider_core::envelope::Payload::Data,
+    });
     batch[1].head = RequestHead { method: Method::GET, path: "/x".to_owned(), ..RequestHead::default() };
     batch[2].body = world.body(b"short");
     let ids: Vec<DeliveryId> = batch.iter().map(|new| new.id).collect();
@@ -192,6 +198,8 @@ pub async fn every_column_can_be_asked_for(store: &dyn Store) {
         (DeliveryFilter { id: Some(ids[2]), statuses: vec![Status::Dlq], ..all.clone() }, vec![]),
         (DeliveryFilter { origin: Some(Origin::Event), ..all.clone() }, vec![0]),
         (DeliveryFilter { event_type: text("a.b"), ..all.clone() }, vec![0]),
+        (DeliveryFilter { event_id: Some(postrider_core::id::EventId::from_u128(1)), ..all.clone() }, vec![0]),
+        (DeliveryFilter { event_id: Some(postrider_core::id::EventId::from_u128(3)), ..all.clone() }, vec![]),
         (DeliveryFilter { event_type: text("a"), ..all.clone() }, vec![]),
         (DeliveryFilter { method: text("GET"), ..all.clone() }, vec![1]),
         (DeliveryFilter { path: text("/x"), ..all.clone() }, vec![1]),

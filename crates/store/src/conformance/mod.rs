@@ -4,12 +4,16 @@
 //! store it runs on: it sees the contract only, and it reads no clock and rolls no dice.
 #![allow(clippy::unwrap_used, reason = "these are tests, wherever they are compiled")]
 
+pub mod alerts;
+pub mod answers;
 pub mod audit;
 pub mod calls;
 pub mod commands;
 pub mod configuration;
 pub mod configure;
 pub mod credentials;
+pub mod endpoints;
+pub mod events;
 pub(crate) mod fixture;
 pub mod intake;
 pub mod jobs;
@@ -124,6 +128,11 @@ macro_rules! conformance_suite {
                 a_connection_names_a_definition_of_its_own_project,
                 a_definition_in_use_stays_and_names_its_users,
             }
+            answers {
+                d15_an_answer_is_kept_until_its_key_ends,
+                d15_a_refused_request_gives_its_key_back,
+                d15_ended_answers_go,
+            }
             calls {
                 d15_a_key_is_reserved_once_until_it_ends,
                 d15_direct_and_stored_requests_share_their_keys,
@@ -144,6 +153,18 @@ macro_rules! conformance_suite {
                 z22_what_is_missing_or_taken_is_refused,
                 a_topic_goes_with_its_messages_and_subscriptions,
                 a_deleted_subscription_owes_nothing,
+            }
+            endpoints {
+                d46_keys_are_replaced_only_by_whoever_saw_them,
+                v06_a_test_and_a_verification_change_nothing_else,
+            }
+            events {
+                d40_the_body_of_an_event_is_stored_once,
+                d40_an_event_makes_its_topic_or_is_refused,
+                d40_a_given_id_is_published_once,
+                d07_an_event_without_room_leaves_nothing,
+                d40_a_connection_that_is_gone_is_left_out,
+                events_are_listed_newest_first_over_all_topics,
             }
             retention {
                 v07_the_log_goes_in_bounded_steps_oldest_first,
@@ -201,8 +222,15 @@ macro_rules! conformance_suite {
             security {
                 definitions_survive_a_kill,
             }
+            answers {
+                d15_a_claim_and_an_answer_survive_a_kill,
+            }
             calls {
                 d15_a_reserved_key_survives_a_kill,
+            }
+            alerts {
+                p09_a_crossing_is_written_once_with_its_event_and_survives_a_kill,
+                p09_alerts_page_from_the_newest_and_old_ones_go,
             }
             credentials {
                 p07_a_key_reads_back_whole_and_survives_a_kill,
@@ -213,6 +241,13 @@ macro_rules! conformance_suite {
             }
             topics {
                 z22_every_existing_subscription_gets_each_message,
+            }
+            endpoints {
+                d46_an_endpoint_comes_with_its_keys_and_goes_with_its_connection,
+            }
+            events {
+                d40_an_event_and_its_deliveries_survive_a_kill_together,
+                p02_a_push_subscription_changes_together_with_its_entry,
             }
             jobs {
                 z13_a_job_goes_on_behind_its_cursor_after_a_kill,
@@ -263,9 +298,13 @@ mod tests {
             include_str!("configuration.rs"),
             include_str!("configure.rs"),
             include_str!("security.rs"),
+            include_str!("answers.rs"),
             include_str!("calls.rs"),
             include_str!("topics.rs"),
             include_str!("credentials.rs"),
+            include_str!("endpoints.rs"),
+            include_str!("events.rs"),
+            include_str!("alerts.rs"),
             include_str!("audit.rs"),
             include_str!("retention.rs"),
             include_str!("listing.rs"),

@@ -96,6 +96,14 @@ impl Data {
             Change::CreateSecurity(definition) => self.create_security(&definition),
             Change::ReplaceSecurity { definition, version } => self.replace_security(&definition, version),
             Change::DeleteSecurity(id) => self.delete_security(id),
+            Change::CreateEndpoint { connection, row } => {
+                self.create_connection(&connection)?;
+                self.create_endpoint(&row)
+            }
+            Change::ReplaceEndpointKeys { id, keys, version } => self.replace_endpoint_keys(id, &keys, version),
+            Change::CreatePushSubscription(subscription) => self.create_push(*subscription),
+            Change::ReplacePushSubscription { subscription, version } => self.replace_push(*subscription, version),
+            Change::DeletePushSubscription(id) => self.delete_push(id),
             Change::CreateJob { job, active_max } => self.create_job(*job, active_max),
             Change::SetJobState { id, version, state, now } => self.set_job_state(id, version, state, now).map(drop),
         }

@@ -97,6 +97,8 @@ impl Data {
         }
         self.queues.remove(&id);
         self.connections.remove(&id);
+        self.endpoints.remove(&id);
+        self.push_subscriptions.retain(|_, subscription| subscription.connection_id != id);
         Ok(())
     }
 

@@ -3,12 +3,16 @@
 //! Same calls, same answers, in every run: no hash map, no clock, no dice, no await. It must not be used to keep anything, since it
 //! forgets all when its process ends.
 
+mod alerts;
+mod answers;
 mod audit;
 mod calls;
 mod commands;
 mod configuration;
 mod configure;
 mod credentials;
+mod endpoints;
+mod events;
 mod intake;
 mod jobs;
 mod listing;

@@ -40,6 +40,17 @@ impl Data {
             self.keys.remove(&hash);
             pruned.idempotency_keys += 1;
         }
+        let answers: Vec<[u8; 32]> = self
+            .answer_keys
+            .iter()
+            .filter(|(_, key)| key.ends_at <= now)
+            .map(|(hash, _)| *hash)
+            .take(rows_max)
+            .collect();
+        for hash in answers {
+            self.answer_keys.remove(&hash);
+            pruned.idempotency_keys += 1;
+        }
         // Answers that nobody came for, and commands to owners that never were; a job's go with their job.
         let commands: Vec<CommandId> = self
             .commands

@@ -6,20 +6,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
+use postrider_core::alert::Alert;
 use postrider_core::attempt::Attempt;
 use postrider_core::connection::Connection;
 use postrider_core::delivery::{Delivery, Position, Status};
 use postrider_core::id::{
-    AuditId, BodyId, CommandId, ConnectionId, DeliveryId, JobId, KeyId, ProjectId, QueueId, SecurityId, SubscriptionId,
-    TopicId, WorkerId,
+    AlertId, AuditId, BodyId, CommandId, ConnectionId, DeliveryId, JobId, KeyId, ProjectId, QueueId, SecurityId,
+    SubscriptionId, TopicId, WorkerId,
 };
 use postrider_core::security::SecurityDefinition;
+use postrider_core::subscription::PushSubscription;
 use postrider_core::{Timestamp, Wait};
 
 use crate::audit::AuditEntry;
 use crate::credentials::ApiKey;
+use crate::endpoints::EndpointRow;
 use crate::records::*;
-use crate::{Job, StoreError, StoreLimits};
+use crate::{Job, KeptAnswer, StoreError, StoreLimits};
 
 #[derive(Default)]
 pub(super) struct Data {
@@ -37,6 +40,7 @@ pub(super) struct Data {
     pub attempts: BTreeMap<(DeliveryId, u32), Attempt>,
     pub bodies: BTreeMap<BodyId, Body>,
     pub keys: BTreeMap<[u8; 32], Key>,
+    pub answer_keys: BTreeMap<[u8; 32], AnswerKey>,
     pub commands: BTreeMap<CommandId, (Command, Option<CommandAnswer>)>,
     /// With the ids that they name.
     pub jobs: BTreeMap<JobId, (Job, Vec<DeliveryId>)>,
@@ -48,7 +52,10 @@ pub(super) struct Data {
     pub subscriptions: BTreeMap<SubscriptionId, PullSubscription>,
     /// What each subscription has not acknowledged yet.
     pub owed: BTreeMap<(SubscriptionId, i64), Owed>,
+    pub endpoints: BTreeMap<ConnectionId, EndpointRow>,
+    pub push_subscriptions: BTreeMap<SubscriptionId, PushSubscription>,
     pub api_keys: BTreeMap<KeyId, ApiKey>,
+    pub alerts: BTreeMap<AlertId, Alert>,
     pub audit: BTreeMap<(Timestamp, AuditId), AuditEntry>,
     /// Entries of commands that have no answer yet.
     pub command_audit: BTreeMap<CommandId, AuditEntry>,
@@ -94,6 +101,12 @@ pub(super) struct Key {
     pub request_hash: [u8; 32],
     pub ends_at: Timestamp,
     pub delivery_id: DeliveryId,
+}
+
+pub(super) struct AnswerKey {
+    pub request_hash: [u8; 32],
+    pub ends_at: Timestamp,
+    pub answer: Option<KeptAnswer>,
 }
 
 #[derive(Clone, Copy, Default)]

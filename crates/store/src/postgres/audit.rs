@@ -11,7 +11,9 @@ use super::key::{Id as _, Key};
 use super::listing::{BAD_CURSOR, cut, room_of, rows_of};
 use super::rows::{Cells, from_json, json};
 use super::work::Work;
-use super::{PostgresStore, commands, configuration, configure, credentials, jobs, security, settle, topics};
+use super::{
+    PostgresStore, commands, configuration, configure, credentials, endpoints, events, jobs, security, settle, topics,
+};
 use crate::audit::{AuditEntry, AuditFilter, AuditLog, Change};
 use crate::{Command, CommandAnswer, ConfigChange, Page, PageRequest, Settled, Settlement, StoreError};
 
@@ -103,6 +105,16 @@ async fn make(work: &Work, change: &Change) -> Outcome<()> {
         Change::CreateSecurity(definition) => security::create(work, definition).await,
         Change::ReplaceSecurity { definition, version } => security::replace(work, definition, *version).await,
         Change::DeleteSecurity(id) => security::delete(work, *id).await,
+        Change::CreateEndpoint { connection, row } => {
+            configuration::create_connection(work, connection).await?;
+            endpoints::create(work, row).await
+        }
+        Change::ReplaceEndpointKeys { id, keys, version } => endpoints::replace_keys(work, *id, keys, *version).await,
+        Change::CreatePushSubscription(subscription) => events::create_push(work, subscription).await,
+        Change::ReplacePushSubscription { subscription, version } => {
+            events::replace_push(work, subscription, *version).await
+        }
+        Change::DeletePushSubscription(id) => events::delete_push(work, *id).await,
         Change::CreateJob { job, active_max } => jobs::create(work, job, *active_max).await,
         Change::SetJobState { id, version, state, now } => {
             jobs::set_state(work, *id, *version, *state, *now).await.map(drop)

@@ -6,13 +6,13 @@ use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
 use postrider_core::id::{ConnectionId, ProjectId};
 
-use super::commands;
 use super::failures::Outcome;
 use super::key::{Id as _, Key};
 use super::queues::{self, Lock};
 use super::rows::{CHANGING, Cells, FIXED, json, prefixed};
 use super::security;
 use super::work::Work;
+use super::{commands, endpoints, events};
 use crate::{Project, StoreError};
 
 pub(super) async fn create_project(work: &Work, project: &Project) -> Outcome<()> {
@@ -159,6 +159,8 @@ pub(super) async fn delete_connection(work: &Work, id: ConnectionId, forced: boo
     }
     discard_all(work, key, now).await?;
     commands::answer_all_of_queue(work, id).await?;
+    endpoints::delete(work, id).await?;
+    events::delete_push_to(work, id).await?;
     work.execute("DELETE FROM connection WHERE id = $1", &[&key]).await?;
     if accepted == 0 {
         return queues::remove(work, id).await;

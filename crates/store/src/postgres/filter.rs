@@ -1,5 +1,6 @@
 //! What a filter asks beyond id, project, connection, status and time of arrival, as SQL. It must not know in which order rows are read.
 
+use super::key::Id as _;
 use super::value::Value;
 use crate::{CountColumn, CountRange, DeliveryFilter, TimeColumn, TimeRange};
 use postrider_core::Timestamp;
@@ -22,6 +23,9 @@ impl Conditions {
         made.scan_for_text("failure =", filter.failure.map(|failure| failure.as_str()));
         made.scan_for_text("cid =", filter.cid.as_deref());
         made.scan_for_text("event_type =", filter.event_type.as_deref());
+        if let Some(id) = filter.event_id {
+            made.scan("event_id =", Value::Key(id.key()));
+        }
         made.scan_for_text("origin =", filter.origin.map(|origin| origin.as_str()));
         made.scan_for_text("head::json ->> 'method' =", filter.method.as_deref());
         made.scan_for_text("coalesce(head::json ->> 'path', '') =", filter.path.as_deref());

@@ -133,6 +133,24 @@ async fn read_places(work: &Work, ids: &BTreeSet<QueueId>) -> Outcome<BTreeMap<Q
     Ok(places?.into_iter().collect())
 }
 
+/// `Full` when one of these would find no room now. Several of them may go to one queue.
+pub(super) async fn check_room(work: &Work, deliveries: &[NewDelivery]) -> Outcome<()> {
+    let ids: BTreeSet<QueueId> = deliveries.iter().map(|new| new.connection_id).collect();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let mut places = read_places(work, &ids).await?;
+    for new in deliveries {
+        let Some(place) = places.get_mut(&new.connection_id) else { continue };
+        let bytes = new.body.bytes.len() as u64;
+        if let Some(limit) = work.limits().broken_by(place.waiting, place.waiting_bytes, bytes) {
+            return Err(StoreError::Full { limit }.into());
+        }
+        (place.waiting, place.waiting_bytes) = (place.waiting + 1, place.waiting_bytes + bytes);
+    }
+    Ok(())
+}
+
 pub(super) async fn refuse_known_ids(work: &Work, ids: impl Iterator<Item = DeliveryId>) -> Outcome<()> {
     let mut keys: Vec<Key> = ids.map(|id| id.key()).collect();
     keys.sort_unstable();
@@ -237,7 +255,11 @@ pub(super) fn push_new<'a>(
     to.time(new.created_at);
     to.text(json(&new.head)?);
     to.optional_key(new.event.as_ref().map(|event| event.id));
-    to.optional_text(new.event.as_ref().map(|event| event.event_type.as_str()));
+    let event = new.event.as_ref();
+    to.optional_text(event.map(|event| event.event_type.as_str()));
+    to.optional_time(event.map(|event| event.happened_at));
+    to.optional_key(event.map(|event| event.subscription_id));
+    to.optional_text(event.map(|event| event.payload.as_str()));
     match &new.ladder {
         Some(ladder) => to.text(json(ladder)?),
         None => to.optional_text(None),

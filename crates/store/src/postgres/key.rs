@@ -62,5 +62,6 @@ ids!(
     SubscriptionId,
     TopicId,
     WorkerId,
-    AuditId
+    AuditId,
+    AlertId
 );

@@ -4,6 +4,8 @@
 //! meanwhile goes together. What is to be seen by all processes is in the database; nothing is kept in memory but figures. It must not
 //! know policies, clocks or who calls.
 
+mod alerts;
+mod answers;
 mod audit;
 mod bodies;
 mod calls;
@@ -12,6 +14,8 @@ mod commands;
 mod configuration;
 mod configure;
 mod credentials;
+mod endpoints;
+mod events;
 mod failures;
 mod filter;
 mod group;

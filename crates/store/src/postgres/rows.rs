@@ -4,7 +4,8 @@ use bytes::Bytes;
 use postrider_core::attempt::Attempt;
 use postrider_core::connection::{Connection, ConnectionKind, ConnectionSpec};
 use postrider_core::delivery::{Delivery, EventRef, Origin, Position, Progress, Status};
-use postrider_core::id::{BodyId, Cid, ConnectionId, DeliveryId, EventId, ProjectId};
+use postrider_core::envelope::Payload;
+use postrider_core::id::{BodyId, Cid, ConnectionId, DeliveryId, EventId, ProjectId, SubscriptionId};
 use postrider_core::{Failure, Timestamp, Wait};
 use serde::de::DeserializeOwned;
 use tokio_postgres::Row;
@@ -15,8 +16,8 @@ use super::key::Key;
 use crate::StoreError;
 
 /// What never changes.
-pub(super) const FIXED: &str =
-    "id, project_id, connection_id, cid, cid_given, origin, created_at, head, event_id, event_type, ladder";
+pub(super) const FIXED: &str = "id, project_id, connection_id, cid, cid_given, origin, created_at, head, event_id, event_type, happened_at, subscription_id, \
+     payload, ladder";
 /// What a settlement may change; in the order of `push_changing`.
 pub(super) const CHANGING: &str = "body_id, body_bytes, original_body_id, version, recorded, status, attempts, rounds, round_attempts, \
      round_waited_ms, allowed_attempts, interruptions, due_at, age_from, last_attempt_at, failure, error, dead_at, dlq_retries, \
@@ -103,8 +104,7 @@ pub(super) fn read_delivery_at(at: &mut Cells<'_>) -> Result<Delivery, StoreErro
     let origin = at.word(Origin::parse)?;
     let created_at = at.time()?;
     let head = from_json(at.text()?, "a request's head")?;
-    let event_id = at.optional_id()?;
-    let event_type: Option<String> = at.take()?;
+    let event = read_event(at)?;
     let ladder: Option<String> = at.take()?;
     let body_id = BodyId::from_u128(at.id()?);
     let body_bytes = at.count()?;
@@ -113,10 +113,6 @@ pub(super) fn read_delivery_at(at: &mut Cells<'_>) -> Result<Delivery, StoreErro
     let _recorded = at.number::<u32>()?;
     let progress = read_progress(at)?;
     let position = at.take::<Option<i64>>()?.map(Position);
-    let event = match (event_id, event_type) {
-        (Some(id), Some(event_type)) => Some(EventRef { id: EventId::from_u128(id), event_type }),
-        _ => None,
-    };
     Ok(Delivery {
         id,
         project_id,
@@ -133,6 +129,22 @@ pub(super) fn read_delivery_at(at: &mut Cells<'_>) -> Result<Delivery, StoreErro
         position,
         version,
         progress,
+    })
+}
+
+/// All of its columns are set, or none.
+fn read_event(at: &mut Cells<'_>) -> Result<Option<EventRef>, StoreError> {
+    let (id, event_type, happened_at) = (at.optional_id()?, at.take::<Option<String>>()?, at.optional_time()?);
+    let (subscription_id, payload) = (at.optional_id()?, at.optional_word(Payload::parse)?);
+    Ok(match (id, event_type, happened_at, subscription_id, payload) {
+        (Some(id), Some(event_type), Some(happened_at), Some(subscription_id), Some(payload)) => Some(EventRef {
+            id: EventId::from_u128(id),
+            event_type,
+            happened_at,
+            subscription_id: SubscriptionId::from_u128(subscription_id),
+            payload,
+        }),
+        _ => None,
     })
 }
 
@@ -278,7 +290,7 @@ impl<'r> Cells<'r> {
         parse(text).ok_or_else(|| StoreError::Corrupt(format!("the word `{text}`")))
     }
 
-    fn optional_word<T>(&mut self, parse: impl Fn(&str) -> Option<T>) -> Result<Option<T>, StoreError> {
+    pub fn optional_word<T>(&mut self, parse: impl Fn(&str) -> Option<T>) -> Result<Option<T>, StoreError> {
         let text: Option<&str> = self.take()?;
         text.map(|text| parse(text).ok_or_else(|| StoreError::Corrupt(format!("the word `{text}`")))).transpose()
     }

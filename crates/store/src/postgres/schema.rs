@@ -112,7 +112,8 @@ ALTER TABLE body ALTER COLUMN bytes SET STORAGE EXTERNAL;
 -- `cid_given` is true where the correlation id is a caller's own.
 CREATE TABLE delivery (
   id uuid PRIMARY KEY, project_id uuid NOT NULL, connection_id uuid NOT NULL, cid text NOT NULL,
-  cid_given boolean, origin text NOT NULL, created_at bigint NOT NULL, head text NOT NULL, event_id uuid, event_type text, ladder text,
+  cid_given boolean, origin text NOT NULL, created_at bigint NOT NULL, head text NOT NULL, event_id uuid, event_type text,
+  happened_at bigint, subscription_id uuid, payload text, ladder text,
   position bigint, by_due boolean NOT NULL, claim_token bigint,
   body_id uuid NOT NULL, body_bytes bigint NOT NULL, original_body_id uuid, version bigint NOT NULL, recorded bigint NOT NULL,
   status text NOT NULL, attempts bigint NOT NULL, rounds bigint NOT NULL, round_attempts bigint NOT NULL,
@@ -132,7 +133,8 @@ ALTER TABLE delivery SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_anal
 
 CREATE TABLE delivery_log (
   id uuid PRIMARY KEY, project_id uuid NOT NULL, connection_id uuid NOT NULL, cid text NOT NULL,
-  cid_given boolean, origin text NOT NULL, created_at bigint NOT NULL, head text NOT NULL, event_id uuid, event_type text, ladder text,
+  cid_given boolean, origin text NOT NULL, created_at bigint NOT NULL, head text NOT NULL, event_id uuid, event_type text,
+  happened_at bigint, subscription_id uuid, payload text, ladder text,
   body_id uuid NOT NULL, body_bytes bigint NOT NULL, original_body_id uuid, version bigint NOT NULL, recorded bigint NOT NULL,
   status text NOT NULL, attempts bigint NOT NULL, rounds bigint NOT NULL, round_attempts bigint NOT NULL,
   round_waited_ms bigint NOT NULL, allowed_attempts bigint, interruptions bigint NOT NULL, due_at bigint NOT NULL,
@@ -155,6 +157,12 @@ CREATE TABLE idempotency (
 );
 CREATE INDEX idempotency_by_end ON idempotency (ends_at);
 
+-- Of requests that act: without a status as long as there is no answer.
+CREATE TABLE keyed_answer (
+  key_hash bytea PRIMARY KEY, request_hash bytea NOT NULL, status integer, location text, body text, ends_at bigint NOT NULL
+);
+CREATE INDEX keyed_answer_by_end ON keyed_answer (ends_at);
+
 CREATE TABLE command (
   id uuid PRIMARY KEY, queue_id uuid NOT NULL, delivery_id uuid NOT NULL, act text NOT NULL, body bytea,
   issued_at bigint NOT NULL, answer text, job_id uuid
@@ -176,9 +184,11 @@ CREATE TABLE topic (
 );
 -- `owing`: how many subscriptions have not acknowledged it yet.
 CREATE TABLE topic_message (
-  sequence bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, topic_id uuid NOT NULL, id uuid NOT NULL, cid text NOT NULL,
+  sequence bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, topic_id uuid NOT NULL, project_id uuid NOT NULL, id uuid NOT NULL,
+  cid text NOT NULL,
   headers text NOT NULL, published_at bigint NOT NULL, body_id uuid NOT NULL, owing bigint NOT NULL
 );
+CREATE INDEX topic_message_by_project ON topic_message (project_id, sequence);
 CREATE INDEX topic_message_by_topic ON topic_message (topic_id, sequence);
 CREATE INDEX topic_message_by_id ON topic_message (id);
 CREATE INDEX topic_message_unowed ON topic_message (topic_id, published_at) WHERE owing = 0;
@@ -212,6 +222,16 @@ CREATE TABLE api_key (
 );
 CREATE UNIQUE INDEX api_key_by_name ON api_key (coalesce(project_id, '00000000-0000-0000-0000-000000000000'::uuid), name);
 
+-- `entry` is all of it. At most one is open at its place.
+CREATE TABLE alert (
+  id uuid PRIMARY KEY, project_id uuid, connection_id uuid, kind text NOT NULL, raised_at bigint NOT NULL, recovered_at bigint,
+  entry text NOT NULL
+);
+CREATE UNIQUE INDEX alert_open ON alert (kind, coalesce(connection_id, '00000000-0000-0000-0000-000000000000'::uuid))
+  WHERE recovered_at IS NULL;
+CREATE INDEX alert_by_project ON alert (project_id, id);
+CREATE INDEX alert_by_recovery ON alert (recovered_at) WHERE recovered_at IS NOT NULL;
+
 -- The columns are what is looked for; `entry` is all of it.
 CREATE TABLE audit (
   id uuid PRIMARY KEY, project_id uuid, actor text NOT NULL, action text NOT NULL, object text, at bigint NOT NULL, entry text NOT NULL
@@ -222,4 +242,17 @@ CREATE INDEX audit_by_object ON audit (object, at, id) WHERE object IS NOT NULL;
 CREATE INDEX audit_by_time ON audit (at, id);
 -- The entry of a command, until its owner has answered.
 CREATE TABLE command_audit (command_id uuid PRIMARY KEY, entry text NOT NULL);
+
+-- What a connection of kind webhook has beside its settings. Signing keys are as the vault sealed them.
+CREATE TABLE endpoint (
+  id uuid PRIMARY KEY, project_id uuid NOT NULL, sealed text NOT NULL, former_sealed text, former_until bigint,
+  verification text NOT NULL, off_reason text, off_at bigint, failing_since bigint, failed_in_a_row bigint NOT NULL,
+  tested_at bigint, test_succeeded boolean, version bigint NOT NULL
+);
+
+CREATE TABLE push_subscription (
+  id uuid PRIMARY KEY, project_id uuid NOT NULL, name text COLLATE "C" NOT NULL, connection_id uuid NOT NULL, written text NOT NULL,
+  version bigint NOT NULL, created_at bigint NOT NULL, updated_at bigint NOT NULL, UNIQUE (project_id, name)
+);
+CREATE INDEX push_subscription_by_connection ON push_subscription (connection_id);
 "#;

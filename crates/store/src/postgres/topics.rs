@@ -124,8 +124,8 @@ pub(super) async fn append(
     body_id: BodyId,
 ) -> Outcome<()> {
     let key = topic_id.key();
-    let sql = "WITH message AS (INSERT INTO topic_message (topic_id, id, cid, headers, published_at, body_id, owing) \
-         SELECT $1::uuid, $2::uuid, $3::text, $4::text, $5::bigint, $6::uuid, count(*) FROM subscription WHERE topic_id = $1 RETURNING sequence), \
+    let sql = "WITH message AS (INSERT INTO topic_message (topic_id, project_id, id, cid, headers, published_at, body_id, owing) \
+         SELECT $1::uuid, (SELECT project_id FROM topic WHERE id = $1), $2::uuid, $3::text, $4::text, $5::bigint, $6::uuid, count(*) FROM subscription WHERE topic_id = $1 RETURNING sequence), \
          owed AS (INSERT INTO owed (subscription_id, sequence, due_at, times_given) \
          SELECT subscription.id, message.sequence, $7::bigint, 0 FROM subscription, message WHERE subscription.topic_id = $1) \
          SELECT sequence FROM message";

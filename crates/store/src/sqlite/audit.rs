@@ -8,7 +8,9 @@ use rusqlite::{Connection, ToSql};
 use super::listing::{BAD_CURSOR, cut, rows_of};
 use super::rows::{Columns, from_json, json, key, read_all};
 use super::work::Work;
-use super::{SqliteStore, commands, configuration, configure, credentials, jobs, security, settle, topics};
+use super::{
+    SqliteStore, commands, configuration, configure, credentials, endpoints, events, jobs, security, settle, topics,
+};
 use crate::audit::{AuditEntry, AuditFilter, AuditLog, Change};
 use crate::{Command, CommandAnswer, ConfigChange, Page, PageRequest, Settled, Settlement, StoreError};
 
@@ -92,6 +94,14 @@ fn make(work: &Work, change: &Change) -> Result<(), StoreError> {
         Change::CreateSecurity(definition) => security::create(work, definition),
         Change::ReplaceSecurity { definition, version } => security::replace(work, definition, *version),
         Change::DeleteSecurity(id) => security::delete(work, *id),
+        Change::CreateEndpoint { connection, row } => {
+            configuration::create_connection(work, connection)?;
+            endpoints::create(work, row)
+        }
+        Change::ReplaceEndpointKeys { id, keys, version } => endpoints::replace_keys(work, *id, keys, *version),
+        Change::CreatePushSubscription(subscription) => events::create_push(work, subscription),
+        Change::ReplacePushSubscription { subscription, version } => events::replace_push(work, subscription, *version),
+        Change::DeletePushSubscription(id) => events::delete_push(work, *id),
         Change::CreateJob { job, active_max } => jobs::create(work, job, *active_max),
         Change::SetJobState { id, version, state, now } => jobs::set_state(work, *id, *version, *state, *now).map(drop),
     }

@@ -2,17 +2,20 @@
 
 use postrider_core::id::BodyId;
 
-use super::rows::key;
+use super::rows::{key, signed};
 use super::work::{Work, read_rows, write_rows};
 use crate::{NewBody, StoreError};
 
-/// Stores each body, or counts one use more of one that is there.
+/// Stores each body, or counts a use more of one that is there. Deliveries of one event stand next to each other, and their body goes over
+/// once.
 pub(super) fn add(work: &Work, bodies: &[&NewBody]) -> Result<(), StoreError> {
     let (before, after) =
-        ("INSERT INTO body (id, uses, bytes) VALUES ", " ON CONFLICT (id) DO UPDATE SET uses = uses + 1");
-    write_rows(work, (before, 3, after), bodies, |to, body| {
+        ("INSERT INTO body (id, uses, bytes) VALUES ", " ON CONFLICT (id) DO UPDATE SET uses = uses + excluded.uses");
+    let runs: Vec<&[&NewBody]> = bodies.chunk_by(|a, b| a.id == b.id).collect();
+    write_rows(work, (before, 3, after), &runs, |to, run| {
+        let Some(body) = run.first() else { return Ok(()) };
         to.push(key(body.id.as_u128()))?;
-        to.push(1)?;
+        to.push(signed(run.len() as u64))?;
         to.push(&body.bytes[..])
     })
 }

@@ -4,11 +4,11 @@ use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
 use postrider_core::id::{ConnectionId, ProjectId};
 
-use super::commands;
 use super::queues::{self, Queue};
 use super::rows::{CHANGING, FIXED, json, key};
 use super::security;
 use super::work::Work;
+use super::{commands, endpoints, events};
 use crate::{Project, StoreError};
 
 pub(super) fn create_project(work: &Work, project: &Project) -> Result<(), StoreError> {
@@ -158,6 +158,8 @@ pub(super) fn delete_connection(work: &Work, id: ConnectionId, forced: bool, now
     }
     discard_all(work, &id_key, now)?;
     commands::answer_all_of_queue(work, id)?;
+    endpoints::delete(work, &id_key)?;
+    events::delete_push_to(work, &id_key)?;
     work.execute("DELETE FROM connection WHERE id = ?1", &[&id_key])?;
     if queue.accepted == 0 {
         return queues::remove(work, id);

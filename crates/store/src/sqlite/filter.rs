@@ -3,6 +3,7 @@
 use postrider_core::Timestamp;
 use rusqlite::types::Value;
 
+use super::rows::key;
 use crate::{CountColumn, CountRange, DeliveryFilter, TimeColumn, TimeRange};
 
 /// The first parameter that a condition may use; those before are the stream's.
@@ -23,6 +24,9 @@ impl Conditions {
         made.scan_for_text("failure =", filter.failure.map(|failure| failure.as_str()));
         made.scan_for_text("cid =", filter.cid.as_deref());
         made.scan_for_text("event_type =", filter.event_type.as_deref());
+        if let Some(id) = filter.event_id {
+            made.scan("event_id =", Value::Blob(key(id.as_u128()).to_vec()));
+        }
         made.scan_for_text("origin =", filter.origin.map(|origin| origin.as_str()));
         made.scan_for_text("json_extract(head, '$.method') =", filter.method.as_deref());
         made.scan_for_text("coalesce(json_extract(head, '$.path'), '') =", filter.path.as_deref());

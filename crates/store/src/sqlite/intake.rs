@@ -134,8 +134,12 @@ fn bind_new(to: &mut Binder<'_, '_>, new: &NewDelivery, progress: &Progress, rec
     to.push(new.origin.as_str())?;
     to.push(new.created_at.as_millis())?;
     to.push(json(&new.head)?)?;
-    to.push(new.event.as_ref().map(|event| key(event.id.as_u128())))?;
-    to.push(new.event.as_ref().map(|event| event.event_type.as_str()))?;
+    let event = new.event.as_ref();
+    to.push(event.map(|event| key(event.id.as_u128())))?;
+    to.push(event.map(|event| event.event_type.as_str()))?;
+    to.push(event.map(|event| event.happened_at.as_millis()))?;
+    to.push(event.map(|event| key(event.subscription_id.as_u128())))?;
+    to.push(event.map(|event| event.payload.as_str()))?;
     to.push(new.ladder.as_ref().map(json).transpose()?)?;
     let changing = Changing {
         body_id: new.body.id,

@@ -3,6 +3,8 @@
 //! Every verb that writes is a function over `Work`, run either by the writer thread, many calls a commit, or at once on the calling
 //! task for the simulator. It must not know policies, clocks or who calls.
 
+mod alerts;
+mod answers;
 mod audit;
 pub mod backup;
 mod bodies;
@@ -13,6 +15,8 @@ mod configuration;
 mod configure;
 mod credentials;
 mod disk;
+mod endpoints;
+mod events;
 mod failures;
 mod filter;
 mod group;

@@ -4,7 +4,8 @@ use bytes::Bytes;
 use postrider_core::attempt::Attempt;
 use postrider_core::connection::{Connection, ConnectionKind, ConnectionSpec};
 use postrider_core::delivery::{Delivery, EventRef, Origin, Position, Progress, Status};
-use postrider_core::id::{BodyId, Cid, ConnectionId, DeliveryId, EventId, ProjectId};
+use postrider_core::envelope::Payload;
+use postrider_core::id::{BodyId, Cid, ConnectionId, DeliveryId, EventId, ProjectId, SubscriptionId};
 use postrider_core::{Failure, Timestamp, Wait};
 use rusqlite::types::FromSql;
 use rusqlite::{Row, ToSql};
@@ -14,13 +15,13 @@ use super::work::Binder;
 use crate::StoreError;
 
 /// What never changes.
-pub(super) const FIXED: &str =
-    "id, project_id, connection_id, cid, cid_given, origin, created_at, head, event_id, event_type, ladder";
+pub(super) const FIXED: &str = "id, project_id, connection_id, cid, cid_given, origin, created_at, head, event_id, event_type, happened_at, subscription_id, \
+     payload, ladder";
 /// What a settlement may change; in the order of `bind_changing`.
 pub(super) const CHANGING: &str = "body_id, body_bytes, original_body_id, version, recorded, status, attempts, rounds, round_attempts, \
      round_waited_ms, allowed_attempts, interruptions, due_at, age_from, last_attempt_at, failure, error, dead_at, dlq_retries, \
      dlq_note, delivered_at, ended_at";
-pub(super) const FIXED_COLUMNS: usize = 11;
+pub(super) const FIXED_COLUMNS: usize = 14;
 pub(super) const CHANGING_COLUMNS: usize = 22;
 
 /// The columns of `read_delivery`, for a hot row and for a log row.
@@ -106,8 +107,7 @@ pub(super) fn read_delivery(row: &Row<'_>) -> Result<Delivery, StoreError> {
     let origin = at.word(Origin::parse)?;
     let created_at = Timestamp::from_millis(at.take()?);
     let head = from_json(at.text()?, "a request's head")?;
-    let event_id = at.optional_id()?;
-    let event_type: Option<String> = at.take()?;
+    let event = read_event(&mut at)?;
     let ladder: Option<String> = at.take()?;
     let body_id = BodyId::from_u128(at.id()?);
     let body_bytes = unsigned(at.take()?)?;
@@ -116,10 +116,6 @@ pub(super) fn read_delivery(row: &Row<'_>) -> Result<Delivery, StoreError> {
     let _recorded: u32 = at.take()?;
     let progress = read_progress(&mut at)?;
     let position = at.take::<Option<i64>>()?.map(Position);
-    let event = match (event_id, event_type) {
-        (Some(id), Some(event_type)) => Some(EventRef { id: EventId::from_u128(id), event_type }),
-        _ => None,
-    };
     Ok(Delivery {
         id,
         project_id,
@@ -136,6 +132,22 @@ pub(super) fn read_delivery(row: &Row<'_>) -> Result<Delivery, StoreError> {
         position,
         version,
         progress,
+    })
+}
+
+/// All of its columns are set, or none.
+fn read_event(at: &mut Columns<'_, '_>) -> Result<Option<EventRef>, StoreError> {
+    let (id, event_type, happened_at) = (at.optional_id()?, at.take()?, at.time()?);
+    let (subscription_id, payload) = (at.optional_id()?, at.optional_word(Payload::parse)?);
+    Ok(match (id, event_type, happened_at, subscription_id, payload) {
+        (Some(id), Some(event_type), Some(happened_at), Some(subscription_id), Some(payload)) => Some(EventRef {
+            id: EventId::from_u128(id),
+            event_type,
+            happened_at,
+            subscription_id: SubscriptionId::from_u128(subscription_id),
+            payload,
+        }),
+        _ => None,
     })
 }
 
@@ -258,7 +270,7 @@ impl<'r> Columns<'r, '_> {
         parse(text).ok_or_else(|| StoreError::Corrupt(format!("the word `{text}`")))
     }
 
-    fn optional_word<T>(&mut self, parse: impl Fn(&str) -> Option<T>) -> Result<Option<T>, StoreError> {
+    pub(super) fn optional_word<T>(&mut self, parse: impl Fn(&str) -> Option<T>) -> Result<Option<T>, StoreError> {
         let text: Option<String> = self.take()?;
         text.map(|text| parse(&text).ok_or_else(|| StoreError::Corrupt(format!("the word `{text}`")))).transpose()
     }

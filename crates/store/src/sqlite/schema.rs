@@ -72,7 +72,8 @@ CREATE TABLE body (id BLOB NOT NULL UNIQUE, uses INTEGER NOT NULL, bytes BLOB NO
 -- `cid_given` is 1 where the correlation id is a caller's own.
 CREATE TABLE delivery (
   no INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, project_id BLOB NOT NULL, connection_id BLOB NOT NULL, cid TEXT NOT NULL,
-  cid_given INTEGER, origin TEXT NOT NULL, created_at INTEGER NOT NULL, head TEXT NOT NULL, event_id BLOB, event_type TEXT, ladder TEXT,
+  cid_given INTEGER, origin TEXT NOT NULL, created_at INTEGER NOT NULL, head TEXT NOT NULL, event_id BLOB, event_type TEXT, happened_at INTEGER,
+  subscription_id BLOB, payload TEXT, ladder TEXT,
   position INTEGER, by_due INTEGER NOT NULL, claim_token INTEGER,
   body_id BLOB NOT NULL, body_bytes INTEGER NOT NULL, original_body_id BLOB, version INTEGER NOT NULL, recorded INTEGER NOT NULL,
   status TEXT NOT NULL, attempts INTEGER NOT NULL, rounds INTEGER NOT NULL, round_attempts INTEGER NOT NULL,
@@ -91,7 +92,8 @@ CREATE INDEX delivery_by_given_cid ON delivery (cid, created_at, id) WHERE cid_g
 
 CREATE TABLE delivery_log (
   no INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, project_id BLOB NOT NULL, connection_id BLOB NOT NULL, cid TEXT NOT NULL,
-  cid_given INTEGER, origin TEXT NOT NULL, created_at INTEGER NOT NULL, head TEXT NOT NULL, event_id BLOB, event_type TEXT, ladder TEXT,
+  cid_given INTEGER, origin TEXT NOT NULL, created_at INTEGER NOT NULL, head TEXT NOT NULL, event_id BLOB, event_type TEXT, happened_at INTEGER,
+  subscription_id BLOB, payload TEXT, ladder TEXT,
   body_id BLOB NOT NULL, body_bytes INTEGER NOT NULL, original_body_id BLOB, version INTEGER NOT NULL, recorded INTEGER NOT NULL,
   status TEXT NOT NULL, attempts INTEGER NOT NULL, rounds INTEGER NOT NULL, round_attempts INTEGER NOT NULL,
   round_waited_ms INTEGER NOT NULL, allowed_attempts INTEGER, interruptions INTEGER NOT NULL, due_at INTEGER NOT NULL,
@@ -114,6 +116,12 @@ CREATE TABLE idempotency (
 ) WITHOUT ROWID;
 CREATE INDEX idempotency_by_end ON idempotency (ends_at);
 
+-- Of requests that act: without a status as long as there is no answer.
+CREATE TABLE keyed_answer (
+  key_hash BLOB PRIMARY KEY, request_hash BLOB NOT NULL, status INTEGER, location TEXT, body TEXT, ends_at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX keyed_answer_by_end ON keyed_answer (ends_at);
+
 CREATE TABLE command (
   id BLOB NOT NULL PRIMARY KEY, queue_id BLOB NOT NULL, delivery_id BLOB NOT NULL, act TEXT NOT NULL, body BLOB,
   issued_at INTEGER NOT NULL, answer TEXT, job_id BLOB
@@ -135,9 +143,11 @@ CREATE TABLE topic (
 );
 -- `owing`: how many subscriptions have not acknowledged it yet.
 CREATE TABLE topic_message (
-  sequence INTEGER PRIMARY KEY AUTOINCREMENT, topic_id BLOB NOT NULL, id BLOB NOT NULL, cid TEXT NOT NULL, headers TEXT NOT NULL,
+  sequence INTEGER PRIMARY KEY AUTOINCREMENT, topic_id BLOB NOT NULL, project_id BLOB NOT NULL, id BLOB NOT NULL, cid TEXT NOT NULL,
+  headers TEXT NOT NULL,
   published_at INTEGER NOT NULL, body_id BLOB NOT NULL, owing INTEGER NOT NULL
 );
+CREATE INDEX topic_message_by_project ON topic_message (project_id, sequence);
 CREATE INDEX topic_message_by_topic ON topic_message (topic_id, sequence);
 CREATE INDEX topic_message_by_id ON topic_message (id);
 CREATE INDEX topic_message_unowed ON topic_message (topic_id, published_at) WHERE owing = 0;
@@ -172,6 +182,15 @@ CREATE TABLE api_key (
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX api_key_by_name ON api_key (coalesce(project_id, x''), name);
 
+-- `entry` is all of it. At most one is open at its place.
+CREATE TABLE alert (
+  id BLOB NOT NULL PRIMARY KEY, project_id BLOB, connection_id BLOB, kind TEXT NOT NULL, raised_at INTEGER NOT NULL,
+  recovered_at INTEGER, entry TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX alert_open ON alert (kind, coalesce(connection_id, x'')) WHERE recovered_at IS NULL;
+CREATE INDEX alert_by_project ON alert (project_id, id);
+CREATE INDEX alert_by_recovery ON alert (recovered_at) WHERE recovered_at IS NOT NULL;
+
 -- The columns are what is looked for; `entry` is all of it.
 CREATE TABLE audit (
   id BLOB NOT NULL PRIMARY KEY, project_id BLOB, actor TEXT NOT NULL, action TEXT NOT NULL, object TEXT, at INTEGER NOT NULL,
@@ -183,4 +202,17 @@ CREATE INDEX audit_by_object ON audit (object, at, id) WHERE object IS NOT NULL;
 CREATE INDEX audit_by_time ON audit (at, id);
 -- The entry of a command, until its owner has answered.
 CREATE TABLE command_audit (command_id BLOB NOT NULL PRIMARY KEY, entry TEXT NOT NULL) WITHOUT ROWID;
+
+-- What a connection of kind webhook has beside its settings. Signing keys are as the vault sealed them.
+CREATE TABLE endpoint (
+  id BLOB NOT NULL PRIMARY KEY, project_id BLOB NOT NULL, sealed TEXT NOT NULL, former_sealed TEXT, former_until INTEGER,
+  verification TEXT NOT NULL, off_reason TEXT, off_at INTEGER, failing_since INTEGER, failed_in_a_row INTEGER NOT NULL,
+  tested_at INTEGER, test_succeeded INTEGER, version INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE push_subscription (
+  id BLOB NOT NULL PRIMARY KEY, project_id BLOB NOT NULL, name TEXT NOT NULL, connection_id BLOB NOT NULL, written TEXT NOT NULL,
+  version INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, UNIQUE (project_id, name)
+);
+CREATE INDEX push_subscription_by_connection ON push_subscription (connection_id);
 ";

@@ -121,8 +121,8 @@ pub(super) fn append(
 ) -> Result<(), StoreError> {
     let topic_key = key(topic_id.as_u128());
     work.execute(
-        "INSERT INTO topic_message (topic_id, id, cid, headers, published_at, body_id, owing) VALUES (?1, ?2, ?3, ?4, ?5, ?6, \
-         (SELECT count(*) FROM subscription WHERE topic_id = ?1))",
+        "INSERT INTO topic_message (topic_id, id, cid, headers, published_at, body_id, owing, project_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, \
+         (SELECT count(*) FROM subscription WHERE topic_id = ?1), (SELECT project_id FROM topic WHERE id = ?1))",
         &[
             &topic_key,
             &key(message.id.as_u128()),

@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use postrider_core::connection::{Connection, ConnectionKind, check_name};
 use postrider_core::id::ProjectId;
+use postrider_core::masking::masked_settings;
 use postrider_core::settings::warnings;
 use postrider_engine::NewConnection;
 use postrider_store::QueueSummary;
@@ -197,7 +198,8 @@ fn connection_json(connection: &Connection, summary: Option<&QueueSummary>) -> V
     let mut object = Map::new();
     object.insert("name".into(), connection.name.clone().into());
     object.insert("type".into(), connection.kind().as_str().into());
-    object.extend(connection.written.clone());
+    // Headers of an endpoint may hold somebody's secret.
+    object.extend(masked_settings(&connection.written));
     object.insert("id".into(), json!(connection.id));
     object.insert("version".into(), connection.version.into());
     let state = json!({

@@ -3,7 +3,7 @@
 //! It must not know what is done with them.
 
 use postrider_core::delivery::{Origin, Status};
-use postrider_core::id::ProjectId;
+use postrider_core::id::{ConnectionId, EndpointId, ProjectId};
 use postrider_core::message::Method;
 use postrider_core::{Failure, Timestamp};
 use postrider_engine::ConnectionRef;
@@ -65,6 +65,15 @@ pub async fn of_query(state: &AppState, project: ProjectId, query: &mut Query) -
     };
     filter.cid = text(query, "cid")?;
     filter.event_type = text(query, "event_type")?;
+    filter.event_id = match text(query, "event_id")? {
+        None => None,
+        Some(given) => Some(given.parse().map_err(|error: postrider_core::id::IdError| {
+            Problem::bad_request("event_id", error.to_string(), "an event's id (evt_…)")
+        })?),
+    };
+    if let Some(given) = text(query, "endpoint")? {
+        filter.connection_id = Some(endpoint(state, project, &given)?);
+    }
     filter.path = text(query, "path")?;
     filter.error_text = text(query, "error_text")?;
     filter.edited = match query.has("edited") {
@@ -85,6 +94,13 @@ pub async fn of_query(state: &AppState, project: ProjectId, query: &mut Query) -
         }
     }
     Ok(filter)
+}
+
+fn endpoint(state: &AppState, project: ProjectId, given: &str) -> Result<ConnectionId, Problem> {
+    let id = given
+        .parse::<EndpointId>()
+        .map_err(|error| Problem::bad_request("endpoint", error.to_string(), "an endpoint's id (ep_…)"))?;
+    Ok(state.engine.endpoint(project, id)?.id)
 }
 
 /// The same from a JSON object; a refusal names `filter.NAME`.
@@ -192,6 +208,7 @@ pub fn shown(filter: &DeliveryFilter, connection: Option<&str>) -> Value {
     add("id", json!(filter.id));
     add("cid", json!(filter.cid));
     add("event_type", json!(filter.event_type));
+    add("event_id", json!(filter.event_id));
     add("origin", json!(filter.origin));
     add("method", json!(filter.method));
     add("path", json!(filter.path));

@@ -10,7 +10,7 @@ use crate::problem::Problem;
 
 /// How long a repeat is recognised.
 const REMEMBERED: Wait = Wait::from_secs(24 * 3600);
-pub(super) const KEY_BYTES_MAX: usize = 255;
+pub const KEY_BYTES_MAX: usize = 255;
 
 pub const HEADER: &str = "idempotency-key";
 /// On the raw path, where `Idempotency-Key` is the caller's word to the remote system (D14).

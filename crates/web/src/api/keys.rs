@@ -12,6 +12,7 @@ use postrider_store::ApiKey;
 use serde_json::{Value, json};
 
 use super::{Acting, AppState, Input, Site, json_response, list_response, ok};
+use crate::keyed::WithoutSecret;
 use crate::problem::Problem;
 use crate::read::{Query, Segments};
 
@@ -123,8 +124,12 @@ fn find(state: &AppState, owner: Option<ProjectId>, segments: &Segments) -> Resu
 
 fn shown(made: &ShownKey, status: StatusCode) -> Response {
     let mut json = key_json(&made.key, made.key.last_used_at);
+    json["key"] = Value::Null;
+    let without_key = WithoutSecret(json.to_string());
     json["key"] = made.text.expose().into();
-    json_response(status, &json)
+    let mut response = json_response(status, &json);
+    response.extensions_mut().insert(without_key);
+    response
 }
 
 fn holder_json(holder: &KeyHolder) -> Value {

@@ -2,7 +2,9 @@
 //!
 //! Handlers read a request, ask the engine, and write the answer. They must not know of policies: the engine refuses what may not be.
 
+mod alerts;
 mod audit;
+mod camel;
 mod configuration;
 mod connections;
 mod deliveries;
@@ -10,9 +12,11 @@ mod delivery_acts;
 mod dlq;
 mod docs;
 mod documentation;
+mod endpoints;
+mod events;
 mod filter;
 mod health;
-mod idempotency;
+pub(crate) mod idempotency;
 mod jobs;
 mod keys;
 mod merge;
@@ -27,6 +31,7 @@ mod security;
 mod send;
 mod shapes;
 mod soap_call;
+mod subscriptions;
 mod table;
 mod topic_messages;
 mod topics;
@@ -50,7 +55,7 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use postrider_core::Timestamp;
 use postrider_core::delivery::Delivery;
 use postrider_core::id::ProjectId;
@@ -62,6 +67,7 @@ use serde_json::{Value, json};
 
 use crate::auth::AdminKey;
 use crate::gate::{Caller, Gate, admit};
+use crate::keyed::Keyed;
 use crate::problem::{Problem, nothing_here};
 use crate::read::{BodyBounds, Fields, Query, Segments, collect, delivery_id};
 
@@ -156,7 +162,8 @@ impl FromRequestParts<Site> for Acting {
 /// All routes, behind the gate and with a problem for everything that goes wrong.
 pub fn router(state: AppState, admin: AdminKey) -> Router {
     let (router, rules) = table::routes().finish();
-    let gate = Arc::new(Gate { engine: state.engine.clone(), admin: admin.clone(), rules });
+    let keyed = Keyed::new(state.engine.clone(), Arc::clone(&state.clock), state.options.body.clone());
+    let gate = Arc::new(Gate { engine: state.engine.clone(), admin: admin.clone(), rules, keyed: Arc::new(keyed) });
     router
         .fallback(async || nothing_here())
         .layer(from_fn_with_state(gate, admit))
@@ -176,6 +183,10 @@ impl FromRequest<Site> for Input {
     async fn from_request(request: Request, site: &Site) -> Result<Self, Problem> {
         let (parts, body): (_, Body) = request.into_parts();
         let bytes = collect(&parts.headers, body, &site.0.options.body).await?;
+        // Nothing at all is no change that anybody could mean.
+        if bytes.is_empty() && matches!(parts.method, Method::PUT | Method::PATCH) {
+            return Err(Problem::field("body", "the body is missing", "a JSON object"));
+        }
         let fields = Fields::read(&parts.headers, &bytes)?;
         Ok(Input { headers: parts.headers, bytes, fields })
     }

@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 use http::StatusCode;
-use postrider_core::settings::objects::ProjectSpec;
+use postrider_core::settings::objects::{ProjectSpec, written_alerts};
 use postrider_engine::Refusal;
 use postrider_store::{Project, ProjectSettings};
 use serde_json::{Map, Value, json};
@@ -56,8 +56,8 @@ pub async fn merge(
 /// The same keys as in a configuration file.
 fn settings(name: &str, written: &Map<String, Value>) -> Result<ProjectSettings, Problem> {
     let spec = ProjectSpec::parse(name, written).map_err(Refusal::Invalid)?;
-    let ProjectSpec { owner_email, entitled, rate_limit_per_second, concurrency, .. } = spec;
-    Ok(ProjectSettings { owner_email, entitled, rate_limit_per_second, concurrency })
+    let ProjectSpec { owner_email, entitled, rate_limit_per_second, concurrency, alerts, .. } = spec;
+    Ok(ProjectSettings { owner_email, entitled, rate_limit_per_second, concurrency, alerts })
 }
 
 fn written(settings: &ProjectSettings) -> Map<String, Value> {
@@ -66,6 +66,7 @@ fn written(settings: &ProjectSettings) -> Map<String, Value> {
     written.insert("entitled".to_owned(), settings.entitled.into());
     written.insert("rateLimitPerSecond".to_owned(), settings.rate_limit_per_second.into());
     written.insert("concurrency".to_owned(), settings.concurrency.into());
+    written.extend(written_alerts(settings.alerts).map(|(key, value)| (key.to_owned(), value.into())));
     written
 }
 

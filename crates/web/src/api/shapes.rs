@@ -5,8 +5,9 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use postrider_core::attempt::Attempt;
-use postrider_core::connection::Connection;
+use postrider_core::connection::{Connection, ConnectionKind};
 use postrider_core::delivery::{Delivery, Status};
+use postrider_core::id::EndpointId;
 use postrider_core::masking::MaskedHeaders;
 use postrider_core::message::HeaderList;
 use postrider_core::outcome::{Outcome, OutcomeState};
@@ -33,6 +34,9 @@ pub fn delivery_json(delivery: &Delivery, connection: Option<&str>, masked: &Mas
         "deferredBy": Value::Null,
         "connection": connection,
         "connectionId": delivery.connection_id,
+        "eventId": delivery.event.as_ref().map(|event| event.id),
+        "eventType": delivery.event.as_ref().map(|event| &event.event_type),
+        "subscriptionId": delivery.event.as_ref().map(|event| event.subscription_id),
         "origin": delivery.origin,
         "method": delivery.head.method,
         "operation": delivery.head.soap.as_ref().map(|soap| &soap.operation).filter(|operation| !operation.is_empty()),
@@ -53,8 +57,8 @@ pub fn delivery_json(delivery: &Delivery, connection: Option<&str>, masked: &Mas
 
 /// Attempts in all: a ladder's, raised by retries by hand. Rounds go on as long as the policy says, so there is none.
 fn max_attempts(delivery: &Delivery) -> Option<u32> {
-    let ladder = delivery.ladder.as_ref()?;
-    Some(delivery.progress.allowed_attempts.unwrap_or(ladder.max_attempts()))
+    let terms = delivery.ladder.as_ref()?;
+    Some(delivery.progress.allowed_attempts.unwrap_or(terms.ladder.max_attempts()))
 }
 
 /// An item of Failed Messages as the second seed has it, and ours behind.
@@ -63,8 +67,8 @@ pub fn dead_letter_json(delivery: &Delivery, connection: Option<&Connection>) ->
     json!({
         "deliveryId": delivery.id,
         "eventId": delivery.event.as_ref().map(|event| event.id),
-        "endpointId": Value::Null,
-        "subscriptionId": Value::Null,
+        "endpointId": connection.filter(|known| known.kind() == ConnectionKind::Webhook).map(|known| EndpointId::of(known.id)),
+        "subscriptionId": delivery.event.as_ref().map(|event| event.subscription_id),
         "eventType": delivery.event.as_ref().map(|event| &event.event_type),
         "endpointUrl": connection.map(address),
         "attemptCount": progress.attempts,

@@ -3,8 +3,9 @@
 use postrider_core::access::{Scope, ScopeSet};
 
 use super::{
-    audit, configuration, connections, deliveries, delivery_acts, dlq, docs, documentation, health, jobs, keys,
-    metrics, projects, publish_batch, queues, raw, schedule, security, send, topic_messages, topics,
+    alerts, audit, configuration, connections, deliveries, delivery_acts, dlq, docs, documentation, endpoints, events,
+    health, jobs, keys, metrics, projects, publish_batch, queues, raw, schedule, security, send, subscriptions,
+    topic_messages, topics,
 };
 use crate::routes::{Needs, Routes};
 
@@ -27,6 +28,8 @@ pub fn routes() -> Routes {
         .get("/health/live", Needs::Nobody, health::live, docs::health::live)
         .get("/health/ready", Needs::Nobody, health::ready, docs::health::ready)
         .get("/openapi.json", Needs::Nobody, documentation::openapi, docs::documentation::openapi)
+        .get("/docs", Needs::Nobody, documentation::page, docs::documentation::page)
+        .get("/docs/style.css", Needs::Nobody, documentation::style, docs::documentation::style)
         .get("/metrics", Needs::Installation(READ), metrics::metrics, docs::metrics::metrics)
         .get("/api/v1/schedule", Needs::AnyKey(ScopeSet::NONE), schedule::of_preset, docs::schedule::of_preset)
         .get("/api/v1/projects", Needs::AnyKey(READ), projects::list, docs::projects::list)
@@ -38,8 +41,9 @@ pub fn routes() -> Routes {
         .post("/api/v1/keys/{key}/rotate", Needs::Installation(ADMIN), keys::rotate, docs::keys::rotate_of_installation)
         .post("/api/v1/import", Needs::AnyKey(ADMIN), configuration::import, docs::configuration::import)
         .get("/api/v1/export", Needs::AnyKey(ADMIN), configuration::export, docs::configuration::export)
+        .get("/api/v1/alerts", Needs::Installation(READ), alerts::of_installation, docs::alerts::of_installation)
         .get("/api/v1/audit", Needs::Installation(ADMIN), audit::of_all, docs::audit::of_all);
-    of_topics(of_jobs(of_deliveries(of_security(of_connections(of_project(routes))))))
+    of_webhooks(of_topics(of_jobs(of_deliveries(of_security(of_connections(of_project(routes)))))))
 }
 
 fn of_project(routes: Routes) -> Routes {
@@ -52,6 +56,7 @@ fn of_project(routes: Routes) -> Routes {
         .get(in_project!("/keys/{key}"), admin, keys::one, docs::keys::one)
         .delete(in_project!("/keys/{key}"), admin, keys::revoke, docs::keys::revoke)
         .post(in_project!("/keys/{key}/rotate"), admin, keys::rotate, docs::keys::rotate)
+        .get(in_project!("/alerts"), Needs::InProject(READ), alerts::of_project, docs::alerts::of_project)
         .get(in_project!("/audit"), admin, audit::of_project, docs::audit::of_project)
 }
 
@@ -66,9 +71,9 @@ fn of_connections(routes: Routes) -> Routes {
         .delete(in_project!("/connections/{name}"), admin, connections::delete, docs::connections::delete)
         .post(in_project!("/connections/{name}/pause"), operate, connections::pause, docs::connections::pause)
         .post(in_project!("/connections/{name}/resume"), operate, connections::resume, docs::connections::resume)
-        .post(in_project!("/connections/{name}/send"), send, send::send, docs::send::send)
-        .post(in_project!("/connections/{name}/publish"), send, send::publish, docs::send::publish)
-        .post(
+        .post_keyed(in_project!("/connections/{name}/send"), send, send::send, docs::send::send)
+        .post_keyed(in_project!("/connections/{name}/publish"), send, send::publish, docs::send::publish)
+        .post_keyed(
             in_project!("/connections/{name}/publish/batch"),
             send,
             publish_batch::publish_batch,
@@ -152,6 +157,33 @@ fn of_jobs(routes: Routes) -> Routes {
         .post(in_project!("/jobs/{id}/pause"), operate, jobs::pause, docs::jobs::pause)
         .post(in_project!("/jobs/{id}/resume"), operate, jobs::resume, docs::jobs::resume)
         .post(in_project!("/jobs/{id}/cancel"), operate, jobs::cancel, docs::jobs::cancel)
+}
+
+fn of_webhooks(routes: Routes) -> Routes {
+    let [read, send, admin] = [READ, SEND, ADMIN].map(Needs::InProject);
+    routes
+        .post(in_project!("/events"), send, events::publish, docs::events::publish)
+        .get(in_project!("/events"), read, events::list, docs::events::list)
+        .post(in_project!("/events/batch"), send, events::publish_batch, docs::events::publish_batch)
+        .get(in_project!("/events/{event}"), read, events::one, docs::events::one)
+        .get(in_project!("/endpoints"), read, endpoints::list, docs::endpoints::list)
+        .post(in_project!("/endpoints"), admin, endpoints::create, docs::endpoints::create)
+        .get(in_project!("/endpoints/{endpoint}"), read, endpoints::one, docs::endpoints::one)
+        .put(in_project!("/endpoints/{endpoint}"), admin, endpoints::replace, docs::endpoints::replace)
+        .patch(in_project!("/endpoints/{endpoint}"), admin, endpoints::change, docs::endpoints::change)
+        .delete(in_project!("/endpoints/{endpoint}"), admin, endpoints::delete, docs::endpoints::delete)
+        .post(
+            in_project!("/endpoints/{endpoint}/rotate-secret"),
+            admin,
+            endpoints::rotate_secret,
+            docs::endpoints::rotate_secret,
+        )
+        .get(in_project!("/subscriptions"), read, subscriptions::list, docs::subscriptions::list)
+        .post(in_project!("/subscriptions"), admin, subscriptions::create, docs::subscriptions::create)
+        .get(in_project!("/subscriptions/{subscription}"), read, subscriptions::one, docs::subscriptions::one)
+        .put(in_project!("/subscriptions/{subscription}"), admin, subscriptions::replace, docs::subscriptions::replace)
+        .patch(in_project!("/subscriptions/{subscription}"), admin, subscriptions::change, docs::subscriptions::change)
+        .delete(in_project!("/subscriptions/{subscription}"), admin, subscriptions::delete, docs::subscriptions::delete)
 }
 
 fn of_topics(routes: Routes) -> Routes {

@@ -39,6 +39,7 @@ pub fn document(rules: &Rules) -> Value {
         }
         for (method, needs, describe) in rule.described() {
             let operation = describe();
+            let operation = if rule.answers_once(method) { operation.takes_idempotency_key() } else { operation };
             let statuses = statuses(&operation, route, needs);
             refusals.extend(statuses.iter().map(|status| (status.as_u16(), *status)));
             let id = if operation.is_raw { raw_id(&operation, route, method) } else { operation.id.to_owned() };
@@ -248,7 +249,7 @@ fn refusal(status: StatusCode, problem: &Value) -> Value {
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => Some("Retry-After"),
         _ => None,
     };
-    let mut json = json!({"description": meaning, "content": {"application/problem+json": {"schema": problem}}});
+    let mut json = json!({"description": meaning, "x-status": status.as_u16(), "content": {"application/problem+json": {"schema": problem}}});
     if let Some(name) = header {
         json["headers"] = json!({name: {"schema": {"type": "string"}}});
     }

@@ -5,13 +5,14 @@
 mod document;
 mod keys;
 mod operation;
+pub mod page;
 mod path;
 mod schema;
 pub mod shapes;
 mod tag;
 
 pub use document::document;
-pub use keys::{connection, passed_over, security};
+pub use keys::{connection, of_key, passed_over, security};
 pub use operation::{Describe, Operation};
-pub use schema::{Member, Schema, always, optional, sometimes};
+pub use schema::{Member, Schema, always, optional, rarely, sometimes};
 pub use tag::Tag;

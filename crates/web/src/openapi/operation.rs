@@ -130,6 +130,12 @@ impl Operation {
         self.takes_as(&[JSON], schema, true, Some(example))
     }
 
+    /// A JSON body that may be left out, with an example of its own.
+    #[must_use]
+    pub fn may_take_such_as(self, schema: Schema, example: Value) -> Operation {
+        self.takes_as(&[JSON], schema, false, Some(example))
+    }
+
     /// A JSON body that may be left out.
     #[must_use]
     pub fn may_take(self, schema: Schema) -> Operation {
@@ -227,6 +233,16 @@ impl Operation {
             Schema::text().example(""),
             "The `next_cursor` of the page before; empty or left out for the first page.",
         )
+    }
+
+    /// D15. Those that the gate sees to have it without asking.
+    #[must_use]
+    pub fn takes_idempotency_key(self) -> Operation {
+        use crate::api::idempotency::KEY_BYTES_MAX;
+        let key = Schema::text().length(1, KEY_BYTES_MAX).pattern("^[ -~]+$").example("invoice-17");
+        let meaning = "A repeat with the same key and the same request within 24 hours is given the first answer again; another request under \
+                       the key is answered 409.";
+        self.header("Idempotency-Key", key, meaning).refuses([StatusCode::CONFLICT])
     }
 
     /// Anything may be in its query string and its headers.

@@ -38,21 +38,28 @@ pub struct Member {
     name: String,
     schema: Schema,
     is_required: bool,
+    /// Whether the example has it.
+    is_shown: bool,
 }
 
 /// A member that is always there.
 pub fn always(name: impl Into<String>, schema: Schema) -> Member {
-    Member { name: name.into(), schema, is_required: true }
+    Member { name: name.into(), schema, is_required: true, is_shown: true }
 }
 
 /// A member of an answer that is not always there.
 pub fn sometimes(name: impl Into<String>, schema: Schema) -> Member {
-    Member { name: name.into(), schema, is_required: false }
+    Member { name: name.into(), schema, is_required: false, is_shown: true }
+}
+
+/// The same for one that is mostly not there, and not in the example.
+pub fn rarely(name: impl Into<String>, schema: Schema) -> Member {
+    Member { is_shown: false, ..sometimes(name, schema) }
 }
 
 /// A member of a request that may be left out; null is as good as absent.
 pub fn optional(name: impl Into<String>, schema: Schema) -> Member {
-    Member { name: name.into(), schema: schema.or_null(), is_required: false }
+    Member { name: name.into(), schema: schema.or_null(), is_required: false, is_shown: true }
 }
 
 /// The schemas that have names, as they were met.
@@ -248,7 +255,8 @@ impl Schema {
                 _ => Value::Null,
             },
             Shape::Object { members, .. } => {
-                members.iter().map(|member| (member.name.clone(), member.schema.sample())).collect::<Map<_, _>>().into()
+                let shown = members.iter().filter(|member| member.is_shown);
+                shown.map(|member| (member.name.clone(), member.schema.sample())).collect::<Map<_, _>>().into()
             }
             Shape::Map(_) => json!({}),
             Shape::List { entry, .. } => json!([entry.sample()]),

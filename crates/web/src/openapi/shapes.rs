@@ -7,7 +7,7 @@ use postrider_core::ack::AckCode;
 use postrider_core::delivery::{Label, Origin, Status};
 use serde_json::json;
 
-use super::schema::{Schema, always, sometimes};
+use super::schema::{Schema, always, rarely, sometimes};
 
 /// `{"data": […], "next_cursor": …}`
 pub fn page(entry: Schema) -> Schema {
@@ -78,6 +78,9 @@ pub fn delivery() -> Schema {
         always("deferredBy", Schema::text().or_null().example(json!(null))),
         always("connection", name().or_null().describe("Null when it is gone.")),
         always("connectionId", connection_id()),
+        always("eventId", Schema::id("evt_").or_null().example(json!(null))),
+        always("eventType", Schema::text().or_null().example(json!(null))),
+        always("subscriptionId", Schema::id("sub_").or_null().example(json!(null))),
         always("origin", origin()),
         always("method", Schema::text().example("POST")),
         always("path", Schema::text().example("/invoices")),
@@ -106,7 +109,7 @@ pub fn attempt() -> Schema {
         always("error", Schema::text().or_null().example("status 503")),
         always("responseHeaders", headers()),
         sometimes("responseBody", Schema::text().example("overloaded")),
-        sometimes("responseBodyBase64", Schema::text().example("AP8=").describe("Instead, where the body is no text.")),
+        rarely("responseBodyBase64", Schema::text().example("AP8=").describe("Instead, where the body is no text.")),
         always("responseBytes", Schema::count().describe("As they came, also those that were not kept.")),
         always("incomplete", Schema::flag().describe("Whether the body was cut.")),
     ])
@@ -131,8 +134,8 @@ pub fn result() -> Schema {
         ),
         sometimes("acks", Schema::list(ack).describe("Over MLLP: of a batch, one for each acknowledged message.")),
         sometimes("body", Schema::text().example("{\"id\": 17}")),
-        sometimes("body_base64", Schema::text().example("AP8=").describe("Instead, where the body is no text.")),
-        sometimes("incomplete", Schema::flag().describe("There, and true, where the body was cut.")),
+        rarely("body_base64", Schema::text().example("AP8=").describe("Instead, where the body is no text.")),
+        rarely("incomplete", Schema::flag().describe("There, and true, where the body was cut.")),
         always("data", Schema::any().example(json!({"id": 17})).describe("The body, where it is JSON; else null.")),
     ]);
     let flag = |words: &str| Schema::flag().describe(words);
@@ -148,14 +151,23 @@ pub fn result() -> Schema {
     .named("Result")
 }
 
+/// The same of a request that waits.
+pub fn queued_result() -> Schema {
+    let mut example = result().sample();
+    example["is_ok"] = false.into();
+    example["is_in_queue"] = true.into();
+    example["response"] = json!(null);
+    result().example(example)
+}
+
 /// RFC 9457.
 pub fn problem() -> Schema {
     let error = Schema::object([
         always("field", Schema::text().example("limit")),
         always("message", Schema::text().example("`limit` is `0`")),
         always("allowed", Schema::text().or_null().example("a whole number from 1 to 1000")),
-        sometimes("line", Schema::count().describe("Of a configuration file.")),
-        sometimes("column", Schema::count().describe("Of a configuration file.")),
+        rarely("line", Schema::count().describe("Of a configuration file.")),
+        rarely("column", Schema::count().describe("Of a configuration file.")),
     ]);
     let problem = Schema::object([
         always("type", Schema::text().example("about:blank")),
@@ -163,7 +175,7 @@ pub fn problem() -> Schema {
         always("status", Schema::whole(400, 599)),
         always("detail", Schema::text().example("`limit` is `0`: allowed is a whole number from 1 to 1000")),
         sometimes("errors", Schema::list(error)),
-        sometimes("code", Schema::text().example("in_flight").describe("Which conflict it is, for programs.")),
+        rarely("code", Schema::text().example("in_flight").describe("Which conflict it is, for programs.")),
     ]);
     problem.describe("What was wrong, which field, and what is allowed (RFC 9457).").named("Problem")
 }

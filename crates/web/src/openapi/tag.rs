@@ -5,6 +5,7 @@ pub enum Tag {
     Sending,
     Deliveries,
     DeadLetters,
+    Webhooks,
     Jobs,
     Connections,
     Security,
@@ -17,10 +18,11 @@ pub enum Tag {
 }
 
 impl Tag {
-    pub const ALL: [Tag; 12] = [
+    pub const ALL: [Tag; 13] = [
         Tag::Sending,
         Tag::Deliveries,
         Tag::DeadLetters,
+        Tag::Webhooks,
         Tag::Jobs,
         Tag::Connections,
         Tag::Security,
@@ -37,6 +39,7 @@ impl Tag {
             Tag::Sending => "Sending",
             Tag::Deliveries => "Deliveries",
             Tag::DeadLetters => "Dead letters",
+            Tag::Webhooks => "Webhooks: events, endpoints, subscriptions",
             Tag::Jobs => "Bulk acts and jobs",
             Tag::Connections => "Connections and their queues",
             Tag::Security => "Security definitions",
@@ -58,6 +61,9 @@ impl Tag {
                 "Every request that was taken in, with its attempts, and what a person can do to one of them."
             }
             Tag::DeadLetters => "Failed messages: what could not be delivered and waits for somebody.",
+            Tag::Webhooks => {
+                "Publish what has happened; whoever subscribed to it is sent it, signed and retried on a ladder."
+            }
             Tag::Jobs => {
                 "One act over many deliveries, by ids or by filter. It goes on by itself and survives a restart."
             }

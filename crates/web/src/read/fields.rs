@@ -100,15 +100,16 @@ impl Fields {
         self.errors.push(FieldError::new(field, message, allowed));
     }
 
+    /// Whether it is there, `null` included.
+    pub fn has(&self, name: &str) -> bool {
+        self.left.iter().any(|(known, _)| known == name)
+    }
+
     /// The text of a value; `null` is as good as absent.
     pub fn take(&mut self, name: &str) -> Option<Box<RawValue>> {
         let at = self.left.iter().position(|(known, _)| known == name)?;
         let (_, value) = self.left.remove(at);
         (value.get() != "null").then_some(value)
-    }
-
-    pub fn has(&self, name: &str) -> bool {
-        self.left.iter().any(|(known, value)| known == name && value.get() != "null")
     }
 
     /// From here on the field is known by the other name.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use postrider_core::connection::Connection;
 use postrider_core::id::{ConnectionId, ProjectId};
 use postrider_core::message::HeaderList;
 use postrider_core::{Answer, Reply, Timestamp, Wait};
@@ -34,6 +35,10 @@ impl Sender for Remote {
             body: outgoing.body,
             ..Answer::default()
         })
+    }
+
+    async fn may_reach(&self, _: &Arc<Connection>) -> Result<(), String> {
+        Ok(())
     }
 
     fn forget(&self, _: ConnectionId) {}

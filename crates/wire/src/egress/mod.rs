@@ -90,6 +90,18 @@ impl Egress {
         Ok(tcp)
     }
 
+    /// Resolves and judges, and dials nobody. What cannot be resolved now is judged when it is dialled.
+    ///
+    /// # Errors
+    /// `Refused` when the name or any address may not be dialled.
+    pub async fn judge(&self, to: Destination<'_>) -> Result<(), Refused> {
+        match self.addresses(to, &Progress::new()).await {
+            Err(NotOpened::Refused(refused)) => Err(refused),
+            Err(_) if to.policy == Policy::PublicTls && !to.tls => Err(Refused::NotEncrypted),
+            Ok(_) | Err(NotOpened::Resolve(_) | NotOpened::NoAddress | NotOpened::Connect(_)) => Ok(()),
+        }
+    }
+
     /// All addresses, every one of them allowed: a mixed answer is refused whole, because it is how a name is made to slip through.
     async fn addresses(&self, to: Destination<'_>, progress: &Progress) -> Result<Vec<SocketAddr>, NotOpened> {
         let host = to.host;

@@ -13,7 +13,7 @@ use super::link::{Link, Stream};
 use super::metered::{Meter, Metered};
 use super::origin::{Built, Origin, TlsRoute};
 use crate::egress::{Destination, Egress, NotOpened, Progress, Stage};
-use crate::guard::Policy;
+use crate::guard::Refused;
 use crate::tls::{self, TlsError};
 
 pub(crate) struct Connector {
@@ -40,8 +40,7 @@ impl Connector {
     }
 
     pub(crate) async fn open(&self, origin: &Origin, progress: &Progress) -> Result<Box<Link>, ConnectError> {
-        let to = Destination { host: &origin.host, tls: origin.tls.is_some(), policy: Policy::Connections };
-        let (stream, meter) = self.open_stream(to, origin.tls.as_ref(), progress).await?;
+        let (stream, meter) = self.open_stream(origin.destination(), origin.tls.as_ref(), progress).await?;
         let link = Link::open(stream, meter).await.map_err(|error| ConnectError::Internal(error.to_string()))?;
         Ok(Box::new(link))
     }
@@ -65,6 +64,15 @@ impl Connector {
             }
         };
         Ok((stream, meter))
+    }
+
+    /// Whether it may be dialled, as far as can be told without dialling.
+    pub(crate) async fn judge(&self, origin: &Origin) -> Result<(), Refused> {
+        self.judge_destination(origin.destination()).await
+    }
+
+    pub(crate) async fn judge_destination(&self, to: Destination<'_>) -> Result<(), Refused> {
+        self.egress.judge(to).await
     }
 
     async fn tls_connector(&self, tls: &TlsRoute) -> Result<TlsConnector, ConnectError> {

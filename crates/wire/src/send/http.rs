@@ -25,6 +25,9 @@ use super::{Outgoing, Sender, request};
 use crate::auth::Authorization;
 use crate::egress::{Egress, Progress, Stage};
 
+/// Somebody waits for this when a connection is saved.
+const JUDGED_WITHIN: Duration = Duration::from_secs(5);
+
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
     /// A response's body is kept up to this many bytes (D07).
@@ -140,6 +143,15 @@ impl Sender for HttpSender {
         }
     }
 
+    async fn may_reach(&self, connection: &Arc<Connection>) -> Result<(), String> {
+        let route = Route::new(connection, self.pool_idle_timeout).map_err(|error| error.to_string())?;
+        match tokio::time::timeout(JUDGED_WITHIN, self.connector.judge(&route.origin)).await {
+            Ok(judged) => judged.map_err(|refused| refused.to_string()),
+            // A slow name server says nothing about the name.
+            Err(_) => Ok(()),
+        }
+    }
+
     fn forget(&self, connection: ConnectionId) {
         let gone = self.routes.write().unwrap_or_else(PoisonError::into_inner).remove(&connection);
         drop(gone);
@@ -219,5 +231,5 @@ impl Exchange<'_> {
 }
 
 fn timed_out(route: &Route, outgoing: &Outgoing, stage: Stage) -> Reply {
-    cause::timed_out(&route.origin.host, outgoing.timeout, stage, route.rest.pool_size)
+    cause::timed_out(&route.origin.host, outgoing.timeout, stage, route.slots_max)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use postrider_core::Reply;
-use postrider_core::connection::ConnectionKind;
+use postrider_core::connection::{Connection, ConnectionKind};
 use postrider_core::id::ConnectionId;
 
 use super::http::{HttpOptions, HttpSender};
@@ -29,12 +29,21 @@ impl Senders {
 impl Sender for Senders {
     async fn send(&self, outgoing: Outgoing) -> Reply {
         match outgoing.connection.kind() {
-            ConnectionKind::Rest => self.http.send(outgoing).await,
+            ConnectionKind::Rest | ConnectionKind::Webhook => self.http.send(outgoing).await,
             ConnectionKind::Mllp => self.mllp.send(outgoing).await,
             ConnectionKind::Soap => match soap::request(outgoing) {
                 Ok(over_http) => soap::read(self.http.send(over_http).await),
                 Err(reply) => reply,
             },
+        }
+    }
+
+    async fn may_reach(&self, connection: &Arc<Connection>) -> Result<(), String> {
+        match connection.kind() {
+            ConnectionKind::Rest | ConnectionKind::Webhook | ConnectionKind::Soap => {
+                self.http.may_reach(connection).await
+            }
+            ConnectionKind::Mllp => self.mllp.may_reach(connection).await,
         }
     }
 

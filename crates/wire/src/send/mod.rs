@@ -14,6 +14,7 @@ mod pool;
 mod request;
 mod route;
 mod soap;
+mod webhook;
 
 use std::sync::Arc;
 
@@ -28,6 +29,8 @@ use postrider_core::{Reply, Timestamp, Wait};
 pub use check::{check, check_target, said};
 
 use crate::auth::Credentials;
+
+pub use webhook::WebhookAttempt;
 
 pub(crate) const OUR_USER_AGENT: ::http::HeaderValue =
     ::http::HeaderValue::from_static(concat!("postrider/", env!("CARGO_PKG_VERSION")));
@@ -44,6 +47,8 @@ pub struct Outgoing {
     pub body: Bytes,
     /// What the connection's security definition says; computed into headers here and recorded nowhere (D32).
     pub credentials: Option<Arc<Credentials>>,
+    /// For connections of kind webhook: how to sign, and what the event's headers say.
+    pub webhook: Option<Box<WebhookAttempt>>,
     /// Goes out as `traceparent` and `tracestate`, in place of what the request itself has under these names.
     pub trace: Option<TraceContext>,
     /// Of this attempt alone, where its credentials are made anew each time.
@@ -65,6 +70,13 @@ pub struct Stamp {
 #[async_trait]
 pub trait Sender: Send + Sync {
     async fn send(&self, outgoing: Outgoing) -> Reply;
+
+    /// Whether requests of this connection may go where it says, as far as that can be told now: its name is resolved and all its addresses
+    /// are judged, and nothing is dialled (R14). A name that cannot be resolved now may be later, and passes.
+    ///
+    /// # Errors
+    /// In words: why they may not.
+    async fn may_reach(&self, connection: &Arc<Connection>) -> Result<(), String>;
 
     /// The connection was changed or deleted: sockets and settings kept for it are dropped once idle.
     fn forget(&self, connection: ConnectionId);

@@ -10,7 +10,8 @@ use rustls_pki_types::ServerName;
 use tokio::sync::Mutex;
 use tokio_rustls::TlsConnector;
 
-use crate::egress::Host;
+use crate::egress::{Destination, Host};
+use crate::guard::Policy;
 use crate::tls::Speaks;
 
 /// The text is not an address of scheme, host and port.
@@ -24,6 +25,8 @@ pub(crate) struct Origin {
     pub(crate) tls: Option<TlsRoute>,
     /// The `Host` header: without the port when it is the scheme's own.
     pub(crate) host_header: HeaderValue,
+    /// Whose destination it is.
+    pub(crate) policy: Policy,
 }
 
 pub(crate) struct TlsRoute {
@@ -73,7 +76,15 @@ impl Origin {
         let host_header = if port == own_port { written } else { host.shown() };
         let host_header = HeaderValue::from_str(host_header).map_err(|_| NotAnOrigin)?;
         let tls = if https { Some(TlsRoute::new(&host, settings, Speaks::Http)?) } else { None };
-        Ok(Origin { host, tls, host_header })
+        Ok(Origin { host, tls, host_header, policy: Policy::Connections })
+    }
+
+    pub(crate) fn judged_by(self, policy: Policy) -> Origin {
+        Origin { policy, ..self }
+    }
+
+    pub(crate) fn destination(&self) -> Destination<'_> {
+        Destination { host: &self.host, tls: self.tls.is_some(), policy: self.policy }
     }
 }
 

@@ -9,16 +9,17 @@ use http::header::{
 };
 use http::{Method, Request, Uri};
 use http_body_util::Full;
+use postrider_core::connection::Target;
 use postrider_core::path_template::FillError;
 
 use super::link::OutgoingRequest;
 use super::route::Route;
-use super::{OUR_USER_AGENT, Outgoing};
+use super::{OUR_USER_AGENT, Outgoing, webhook};
 use crate::auth::Authorization;
 
 const CID: HeaderName = HeaderName::from_static("x-postrider-cid");
 const MSG_ID: HeaderName = HeaderName::from_static("x-postrider-msg-id");
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACE_STATE: HeaderName = HeaderName::from_static("tracestate");
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
@@ -33,6 +34,10 @@ pub(super) enum Unsendable {
     Address,
     #[error("the method {0} cannot be delivered")]
     Method(String),
+    #[error("a connection of this type does not go over HTTP")]
+    Kind,
+    #[error("nothing says how a request to this endpoint is signed")]
+    NotSigned,
     #[error("the header `{0}` cannot be sent")]
     Header(String),
 }
@@ -45,16 +50,36 @@ pub(super) fn build(
 ) -> Result<OutgoingRequest, Unsendable> {
     let head = &outgoing.head;
     let method = method(head.method.as_str())?;
-    let target = route.rest.url_path.fill(&head.params, &head.path)?;
+    let (target, headers) = match &route.connection.spec.target {
+        Target::Rest(rest) => (rest.url_path.fill(&head.params, &head.path)?, headers(route, outgoing)?),
+        Target::Soap(soap) => (soap.http.url_path.fill(&head.params, &head.path)?, headers(route, outgoing)?),
+        Target::Mllp(_) => return Err(Unsendable::Kind),
+        Target::Webhook(endpoint) => {
+            let attempt = outgoing.webhook.as_ref().ok_or(Unsendable::NotSigned)?;
+            (endpoint.url.target().to_owned(), webhook::headers(route, endpoint, outgoing, attempt)?)
+        }
+    };
     let mut request = Request::new(Full::new(outgoing.body.clone()));
     *request.uri_mut() = Uri::try_from(target).map_err(|_| Unsendable::Address)?;
-    *request.headers_mut() = headers(route, outgoing)?;
+    *request.headers_mut() = headers;
     if let Some(Authorization { name, value, .. }) = authorization {
         // What the definition says holds, whatever the caller sent along under that name.
         request.headers_mut().insert(name.clone(), value.clone());
     }
     *request.method_mut() = method;
     Ok(request)
+}
+
+/// Whoever takes the request can go on with the trace that it belongs to.
+pub(super) fn continue_trace(map: &mut HeaderMap, outgoing: &Outgoing) -> Result<(), Unsendable> {
+    if let Some(trace) = &outgoing.trace {
+        map.insert(TRACE_PARENT, text_value(trace.parent(), &TRACE_PARENT)?);
+        map.remove(TRACE_STATE);
+        if let Some(state) = trace.state() {
+            map.insert(TRACE_STATE, text_value(state.to_owned(), &TRACE_STATE)?);
+        }
+    }
+    Ok(())
 }
 
 fn method(text: &str) -> Result<Method, Unsendable> {
@@ -88,17 +113,11 @@ fn headers(route: &Route, outgoing: &Outgoing) -> Result<HeaderMap, Unsendable> 
     map.insert(MSG_ID, id);
     map.insert(CID, HeaderValue::from_str(outgoing.cid.as_str()).map_err(|_| Unsendable::Header(CID.to_string()))?);
     map.entry(USER_AGENT).or_insert(OUR_USER_AGENT);
-    if let Some(trace) = &outgoing.trace {
-        map.insert(TRACE_PARENT, text_value(trace.parent(), &TRACE_PARENT)?);
-        map.remove(TRACE_STATE);
-        if let Some(state) = trace.state() {
-            map.insert(TRACE_STATE, text_value(state.to_owned(), &TRACE_STATE)?);
-        }
-    }
+    continue_trace(&mut map, outgoing)?;
     Ok(map)
 }
 
-fn text_value(text: String, name: &HeaderName) -> Result<HeaderValue, Unsendable> {
+pub(super) fn text_value(text: String, name: &HeaderName) -> Result<HeaderValue, Unsendable> {
     HeaderValue::from_maybe_shared(Bytes::from(text)).map_err(|_| Unsendable::Header(name.to_string()))
 }
 

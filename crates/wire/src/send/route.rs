@@ -6,17 +6,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderValue;
-use postrider_core::connection::{Connection, DataFormat, RestTarget};
+use postrider_core::connection::{Addresses, Connection, DataFormat, RestTarget, Target};
 use tokio::sync::Semaphore;
 
 use super::link::Link;
 use super::origin::Origin;
 use super::pool::Pool;
+use crate::guard::Policy;
 
 /// Why a connection's settings make no address to send to; it names the field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum RouteError {
-    #[error("`host` is not an address of scheme, host and port")]
+    #[error("`host` or `url` is not an address of scheme, host and port")]
     Host,
     #[error("`content_type` is not a header value")]
     ContentType,
@@ -26,9 +27,10 @@ pub(super) enum RouteError {
 
 pub(super) struct Route {
     pub(super) connection: Arc<Connection>,
-    pub(super) rest: RestTarget,
     pub(super) origin: Origin,
     pub(super) content_type: HeaderValue,
+    /// Attempts at once, as people are told.
+    pub(super) slots_max: u32,
     /// Attempts at once; each has at most one socket, so this bounds the sockets too.
     pub(super) slots: Semaphore,
     pub(super) pool: Arc<Pool<Box<Link>>>,
@@ -36,18 +38,35 @@ pub(super) struct Route {
 
 impl Route {
     pub(super) fn new(connection: &Arc<Connection>, idle_timeout: Duration) -> Result<Self, RouteError> {
-        let rest = connection.spec.target.http();
-        let rest = rest.ok_or(RouteError::Kind(connection.kind().as_str()))?;
-        let slots = usize::try_from(rest.pool_size).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS);
+        let (origin, content_type, slots_max) = match &connection.spec.target {
+            Target::Rest(rest) => over_http(rest)?,
+            Target::Soap(soap) => over_http(&soap.http)?,
+            Target::Webhook(endpoint) => {
+                let origin = Origin::new(endpoint.url.origin(), &endpoint.tls).map_err(|_| RouteError::Host)?;
+                let policy = match endpoint.addresses {
+                    Addresses::Public => Policy::Public,
+                    Addresses::PublicTls => Policy::PublicTls,
+                };
+                let slots = connection.spec.policy.queue.concurrency;
+                (origin.judged_by(policy), HeaderValue::from_static("application/json"), slots)
+            }
+            Target::Mllp(_) => return Err(RouteError::Kind(connection.kind().as_str())),
+        };
+        let slots = usize::try_from(slots_max).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS);
         Ok(Route {
-            origin: Origin::new(&rest.host, &rest.tls).map_err(|_| RouteError::Host)?,
-            content_type: content_type(rest)?,
+            origin,
+            content_type,
+            slots_max,
             slots: Semaphore::new(slots),
             pool: Pool::new(idle_timeout),
-            rest: rest.clone(),
             connection: connection.clone(),
         })
     }
+}
+
+fn over_http(rest: &RestTarget) -> Result<(Origin, HeaderValue, u32), RouteError> {
+    let origin = Origin::new(&rest.host, &rest.tls).map_err(|_| RouteError::Host)?;
+    Ok((origin, content_type(rest)?, rest.pool_size))
 }
 
 fn content_type(rest: &RestTarget) -> Result<HeaderValue, RouteError> {

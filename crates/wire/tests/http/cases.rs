@@ -50,6 +50,7 @@ pub fn outgoing(connection: &Arc<Connection>) -> Outgoing {
         head: Arc::new(RequestHead::default()),
         body: Bytes::from_static(b"{\"claim\":1}"),
         credentials: None,
+        webhook: None,
         trace: None,
         stamp: None,
         timeout: AMPLE,

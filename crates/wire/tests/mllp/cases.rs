@@ -56,6 +56,7 @@ impl Case {
             credentials: None,
             trace: None,
             stamp: None,
+            webhook: None,
             timeout: self.connection.spec.policy.timeout,
         };
         self.sender.send(outgoing).await

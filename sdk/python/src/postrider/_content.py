@@ -138,15 +138,10 @@ def key_header(key: Optional[str], *, is_made: bool) -> Pairs:
     return header("Idempotency-Key", made, KEY_CHARS_MAX, "idempotency_key")
 
 
-def hl7_text(message: Any) -> Dict[str, Any]:
+def hl7_fields(message: Any) -> Dict[str, Any]:
     """A message of HL7 version 2: text, bytes, or what an HL7 library parsed (`to_er7()`)."""
     if hasattr(message, "to_er7"):
         message = message.to_er7()
-    if isinstance(message, (bytes, bytearray)):
-        try:
-            message = bytes(message).decode("utf-8")
-        except UnicodeDecodeError:
-            return {"body_base64": base64.b64encode(bytes(message)).decode("ascii")}
-    if not isinstance(message, str) or not message:
+    if not isinstance(message, (str, bytes, bytearray)) or not message:
         raise BadArgument("message", "it is no message of HL7: a text, bytes, or an object with `to_er7` is")
-    return {"message": checked_text(message, "message")}
+    return body_fields(message)

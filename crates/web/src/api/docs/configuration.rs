@@ -48,10 +48,10 @@ fn answer() -> Schema {
 }
 
 pub fn import() -> Operation {
-    let yaml = Schema::text().describe("Sections and keys are in docs/yaml.md and docs/settings.md.");
+    let file = Schema::any().describe("Sections and keys are in docs/yaml.md and docs/settings.md.");
     let variables = Schema::map(Schema::text()).with("maxProperties", VARIABLES_MAX.into());
     let with_values = Schema::closed([
-        always("yaml", yaml.clone().example(FILE)),
+        always("yaml", Schema::text().example(FILE).describe("The file.")),
         optional("env", variables.example(json!({"HOST": "https://a.example"})).describe("Values for `Env.NAME`.")),
     ]);
     Operation::new(Tag::Configuration, "importConfiguration", "Apply a file: all of it, or nothing")
@@ -63,14 +63,14 @@ pub fn import() -> Operation {
             Schema::text().example("5f0c"),
             "The `plan` of a dry run: 409 when the file would change something else by now.",
         )
-        .takes_as(&["application/yaml", "text/yaml"], yaml, true, Some(FILE.into()))
+        .takes_as(&["application/yaml", "text/yaml"], file, true, Some(FILE.into()))
         .takes_as(&["application/json"], with_values, true, None)
         .gives("The difference.", answer())
         .refuses([CONFLICT, NOT_FOUND, FULL])
 }
 
 pub fn export() -> Operation {
-    let file = Schema::text().example(FILE);
+    let file = Schema::any().example(FILE);
     Operation::new(Tag::Configuration, "exportConfiguration", "The configuration as a file")
         .details("What equals its default is left out, and so is every secret. The file imports to the same.")
         .query("project", shapes::name().example("default"), "Only this project.")

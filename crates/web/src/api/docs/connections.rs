@@ -51,6 +51,7 @@ fn new_connection(kind: ConnectionKind) -> Schema {
         ConnectionKind::Rest => "NewRestConnection",
         ConnectionKind::Mllp => "NewMllpConnection",
         ConnectionKind::Soap => "NewSoapConnection",
+        ConnectionKind::Webhook => "NewWebhookConnection",
     };
     body(kind, [always("name", shapes::name()), always("type", kind_word(kind))]).named(name)
 }
@@ -60,6 +61,7 @@ fn changed_connection(kind: ConnectionKind) -> Schema {
         ConnectionKind::Rest => "RestConnectionChange",
         ConnectionKind::Mllp => "MllpConnectionChange",
         ConnectionKind::Soap => "SoapConnectionChange",
+        ConnectionKind::Webhook => "WebhookConnectionChange",
     };
     let rename = shapes::name().describe("A new name renames, and keeps the queue.");
     body(kind, [optional("name", rename), optional("type", kind_word(kind))]).named(name)
@@ -70,6 +72,7 @@ fn connection(kind: ConnectionKind) -> Schema {
         ConnectionKind::Rest => "RestConnection",
         ConnectionKind::Mllp => "MllpConnection",
         ConnectionKind::Soap => "SoapConnection",
+        ConnectionKind::Webhook => "WebhookConnection",
     };
     let state = Schema::object([
         always("paused", Schema::flag()),

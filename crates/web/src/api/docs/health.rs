@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 
-use crate::openapi::{Operation, Schema, Tag, always, sometimes};
+use crate::openapi::{Operation, Schema, Tag, always, rarely};
 
 fn standing() -> Schema {
     let status = || Schema::words(["ok", "failing"]);
@@ -10,8 +10,8 @@ fn standing() -> Schema {
         always("name", Schema::text().example("store")),
         always("status", status()),
         always("since", Schema::time()),
-        sometimes("detail", Schema::text().example("the store cannot take writes").describe("What fails.")),
-        sometimes("action", Schema::text().example("free some disk room").describe("What to do about it.")),
+        rarely("detail", Schema::text().example("the store cannot take writes").describe("What fails.")),
+        rarely("action", Schema::text().example("free some disk room").describe("What to do about it.")),
     ]);
     let restored = Schema::object([
         always("at", Schema::time()),
@@ -20,7 +20,7 @@ fn standing() -> Schema {
         always("action", Schema::text()),
     ]);
     let restored = restored.describe("Only after a restore, until its queues go on.");
-    Schema::object([always("status", status()), always("checks", Schema::list(check)), sometimes("restored", restored)])
+    Schema::object([always("status", status()), always("checks", Schema::list(check)), rarely("restored", restored)])
         .named("Standing")
 }
 

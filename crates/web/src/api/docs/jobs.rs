@@ -21,7 +21,7 @@ pub fn job() -> Schema {
         always("who", Schema::text().example("ops")),
         always("filter", Schema::map(Schema::any()).example(json!({"error": "timeout"})).or_null()),
         always("requested", Schema::count().or_null().example(json!(null)).describe("How many ids were given.")),
-        always("matched", Schema::count().example(200_000)),
+        always("matched", Schema::count().or_null().example(200_000).describe("null until they have been counted.")),
         always("done", Schema::count().example(51_200)),
         always("skipped", skipped),
         always("skippedTotal", Schema::count()),

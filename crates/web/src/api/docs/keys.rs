@@ -32,7 +32,13 @@ fn key() -> Schema {
 
 fn shown_key() -> Schema {
     let mut members = members();
-    members.push(always("key", Schema::text().example("prk_…").describe("The key itself, this once.")));
+    members.push(always(
+        "key",
+        Schema::text()
+            .or_null()
+            .example("prk_…")
+            .describe("The key itself, this once; null in the answer to a repeat."),
+    ));
     Schema::object(members).named("NewKey")
 }
 

@@ -3,6 +3,7 @@
 //!
 //! What is listed here and elsewhere (keys, filters, statuses, limits) comes from the tables that the handlers use.
 
+pub mod alerts;
 pub mod audit;
 pub mod configuration;
 pub mod connections;
@@ -10,6 +11,8 @@ pub mod deliveries;
 pub mod delivery_acts;
 pub mod dlq;
 pub mod documentation;
+pub mod endpoints;
+pub mod events;
 pub mod health;
 pub mod jobs;
 pub mod keys;
@@ -21,6 +24,7 @@ pub mod raw;
 pub mod schedule;
 pub mod security;
 pub mod send;
+pub mod subscriptions;
 pub mod topic_messages;
 pub mod topics;
 
@@ -45,14 +49,6 @@ fn names_a_connection(operation: Operation) -> Operation {
     operation.query("type", kinds(), "The connection's type, where its name alone is ambiguous.").refuses([CONFLICT])
 }
 
-/// D15.
-fn takes_idempotency_key(operation: Operation) -> Operation {
-    let key = Schema::text().length(1, KEY_BYTES_MAX).pattern("^[ -~]+$").example("invoice-17");
-    let meaning = "A repeat with the same key and the same request within 24 hours is given the first answer again; another request under the \
-                   key is answered 409.";
-    operation.header("Idempotency-Key", key, meaning).refuses([CONFLICT])
-}
-
 fn takes_cid(operation: Operation) -> Operation {
     let cid = Schema::text().length(1, 64).pattern("^[!-~]+$").example("20260312-120534-7301-0a1b2c3d4");
     let parent = Schema::text().example("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
@@ -75,6 +71,8 @@ fn filters(mut operation: Operation) -> Operation {
         .query("error", shapes::failure(), "The failure code.")
         .query("error_text", text().example("timed out"), "A part of the last error's text; capitals do not matter.")
         .query("event_type", text().example("invoice.paid"), "The event's type, whole.")
+        .query("event_id", Schema::id("evt_"), "The deliveries of one event.")
+        .query("endpoint", Schema::id("ep_"), "A webhook endpoint, by its id.")
         .query("origin", shapes::origin(), "How it came in.")
         .query("method", method(), "The request's method.")
         .query("path", Schema::text().length(0, TEXT_BYTES_MAX).example("/invoices"), "The request's path, whole.")

@@ -1,6 +1,9 @@
 //! Of `projects`.
 
-use postrider_core::settings::objects::{EMAIL_BYTES_MAX, PROJECT_CONCURRENCY_MAX, PROJECT_RATE_MAX};
+use postrider_core::alert::AlertThresholds;
+use postrider_core::settings::objects::{
+    ALERT_MAX, EMAIL_BYTES_MAX, PROJECT_CONCURRENCY_MAX, PROJECT_RATE_MAX, written_alerts,
+};
 use serde_json::json;
 
 use super::CONFLICT;
@@ -10,8 +13,17 @@ fn email() -> Schema {
     Schema::text().length(0, EMAIL_BYTES_MAX).pattern("^([^@\\s]+@[^@\\s]+)?$").example("ada@example.org")
 }
 
+fn thresholds() -> impl Iterator<Item = (&'static str, Schema)> {
+    let standard = written_alerts(AlertThresholds::default());
+    standard.into_iter().map(|(key, value)| {
+        let schema =
+            Schema::whole(0, ALERT_MAX.into()).default_value(value).describe("When somebody is told; 0: never.");
+        (key, schema)
+    })
+}
+
 fn settings() -> Vec<Member> {
-    vec![
+    [
         optional("ownerEmail", email().describe("Who is told about it.")),
         optional("entitled", Schema::flag().default_value(true).describe("false: nothing is delivered for it.")),
         optional(
@@ -23,10 +35,14 @@ fn settings() -> Vec<Member> {
             Schema::whole(1, PROJECT_CONCURRENCY_MAX.into()).describe("Attempts at once, at most."),
         ),
     ]
+    .into_iter()
+    .chain(thresholds().map(|(key, schema)| optional(key, schema)))
+    .collect()
 }
 
 fn project() -> Schema {
-    Schema::object([
+    let thresholds = thresholds().map(|(key, schema)| always(key, schema));
+    let members = [
         always("id", Schema::id("prj_")),
         always("name", shapes::name().example("default")),
         always("ownerEmail", email().or_null()),
@@ -34,8 +50,8 @@ fn project() -> Schema {
         always("rateLimitPerSecond", Schema::whole(1, PROJECT_RATE_MAX.into()).or_null().example(json!(null))),
         always("concurrency", Schema::whole(1, PROJECT_CONCURRENCY_MAX.into()).or_null().example(json!(null))),
         always("createdAt", Schema::time()),
-    ])
-    .named("Project")
+    ];
+    Schema::object(members.into_iter().chain(thresholds)).named("Project")
 }
 
 pub fn list() -> Operation {

@@ -2,8 +2,8 @@
 
 use super::super::publish_batch::BATCH_LINES_MAX;
 use super::send::message;
-use super::{FULL, names_a_connection, takes_cid, takes_idempotency_key};
-use crate::openapi::{Operation, Schema, Tag, always, shapes, sometimes};
+use super::{FULL, names_a_connection, takes_cid};
+use crate::openapi::{Operation, Schema, Tag, always, rarely, shapes, sometimes};
 
 pub fn publish_batch() -> Operation {
     let error = Schema::object([
@@ -14,7 +14,7 @@ pub fn publish_batch() -> Operation {
     let result = Schema::object([
         always("line", Schema::whole(1, u32::MAX.into())),
         sometimes("msg_id", shapes::delivery_id()),
-        sometimes("error", error),
+        rarely("error", error),
     ]);
     let answer = Schema::object([
         always("accepted", Schema::count()),
@@ -22,10 +22,10 @@ pub fn publish_batch() -> Operation {
         always("results", Schema::list(result)),
     ]);
     let line = message();
-    let lines = Schema::text().describe("One request a line, as `publish` takes it.");
+    let lines = Schema::any().describe("One request a line, as `publish` takes it.");
     let example = format!("{}\n", serde_json::json!({"body": {"total": 12.5}}));
     let operation = Operation::new(Tag::Sending, "publishBatch", "Store many requests in their order");
-    takes_cid(takes_idempotency_key(names_a_connection(operation)))
+    takes_cid(names_a_connection(operation).takes_idempotency_key())
         .details(format!(
             "At most {BATCH_LINES_MAX} lines (`batch_lines_max`). A bad line is refused by its number, and the others are stored; with an idempotency \
              key a batch that is sent again is stored once."

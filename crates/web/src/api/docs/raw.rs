@@ -15,7 +15,7 @@ pub fn raw() -> Operation {
         )
         .header("X-Postrider-Idempotency-Key", key, "As `Idempotency-Key` elsewhere.");
     takes_cid(operation)
-        .answers(StatusCode::ACCEPTED, "The result: it is in the queue.", shapes::result())
+        .answers(StatusCode::ACCEPTED, "The result: it is in the queue.", shapes::queued_result())
         .answers(StatusCode::BAD_GATEWAY, "The result: there is no answer, or it is in the DLQ.", shapes::result())
         .answers(StatusCode::GATEWAY_TIMEOUT, "The result: no answer came in time.", shapes::result())
         .answers_as(None, "The remote system's own answer, or a problem of ours.", "*/*", Schema::any().example("…"))

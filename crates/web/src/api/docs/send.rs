@@ -4,7 +4,7 @@ use http::StatusCode;
 use serde_json::json;
 
 use super::super::send::{PAIRS_MAX, PATH_BYTES_MAX};
-use super::{FULL, method, names_a_connection, takes_cid, takes_idempotency_key};
+use super::{FULL, method, names_a_connection, takes_cid};
 use crate::openapi::{Member, Operation, Schema, Tag, optional, shapes};
 
 /// An object of names and values, or a list of pairs.
@@ -60,14 +60,14 @@ fn example() -> serde_json::Value {
 
 fn sending(id: &'static str, summary: &'static str) -> Operation {
     let operation = names_a_connection(Operation::new(Tag::Sending, id, summary));
-    takes_cid(takes_idempotency_key(operation)).takes_such_as(message(), example()).refuses([FULL])
+    takes_cid(operation.takes_idempotency_key()).may_take_such_as(message(), example()).refuses([FULL])
 }
 
 pub fn send() -> Operation {
     sending("send", "Call a remote system, and be told what became of it")
         .details("200 whatever the remote system answered: look at `is_ok`. With the queue on, the request is stored before it is attempted.")
         .gives("The result.", shapes::result())
-        .answers(StatusCode::ACCEPTED, "The result: it is in the queue.", shapes::result())
+        .answers(StatusCode::ACCEPTED, "The result: it is in the queue.", shapes::queued_result())
 }
 
 pub fn publish() -> Operation {

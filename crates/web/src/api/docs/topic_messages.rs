@@ -5,7 +5,7 @@ use serde_json::json;
 use super::super::topic_messages::{MESSAGES_DEFAULT, MESSAGES_MAX};
 use super::send::{body_members, pairs};
 use super::{CONFLICT, FULL};
-use crate::openapi::{Member, Operation, Schema, Tag, always, optional, shapes, sometimes};
+use crate::openapi::{Member, Operation, Schema, Tag, always, optional, rarely, shapes, sometimes};
 
 fn members() -> Vec<Member> {
     vec![
@@ -13,7 +13,7 @@ fn members() -> Vec<Member> {
         always("cid", shapes::cid()),
         always("headers", shapes::headers()),
         sometimes("body", Schema::text().example("{\"sample\": 17}")),
-        sometimes("body_base64", Schema::text().example("AP8=").describe("Instead, where the body is no text.")),
+        rarely("body_base64", Schema::text().example("AP8=").describe("Instead, where the body is no text.")),
         always("publishedAt", Schema::time()),
     ]
 }
@@ -24,7 +24,7 @@ pub fn publish() -> Operation {
     let answer = Schema::object([always("msg_id", Schema::id("evt_")), always("topic", shapes::topic_name())]);
     Operation::new(Tag::Topics, "publishToTopic", "Publish a message on a topic")
         .details("It is stored when it is answered.")
-        .takes_such_as(body, json!({"body": {"sample": 17}}))
+        .may_take_such_as(body, json!({"body": {"sample": 17}}))
         .creates("It is stored.", answer)
         .refuses([CONFLICT, FULL])
 }

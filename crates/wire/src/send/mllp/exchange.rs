@@ -18,8 +18,7 @@ use super::lane::Lane;
 use super::wanted::{Taken, Wanted};
 use super::{MllpSender, Route};
 use crate::codec::mllp::{Decoder, FrameError, Pending};
-use crate::egress::{Destination, Progress};
-use crate::guard::Policy;
+use crate::egress::Progress;
 use crate::send::cause;
 use crate::send::link::Stream;
 use crate::send::metered::Meter;
@@ -87,8 +86,7 @@ impl Exchange<'_> {
     async fn connect(&self) -> Result<Socket, Reply> {
         let (target, host) = (&self.route.target, &self.route.host);
         let progress = Progress::new();
-        let to = Destination { host, tls: self.route.tls.is_some(), policy: Policy::Connections };
-        let opening = self.sender.connector.open_stream(to, self.route.tls.as_ref(), &progress);
+        let opening = self.sender.connector.open_stream(self.route.destination(), self.route.tls.as_ref(), &progress);
         let opened = tokio::time::timeout(target.connect_timeout.as_duration(), opening).await;
         let opened =
             opened.map_err(|_| cause::timed_out(host, target.connect_timeout, progress.stage(), target.pool_size))?;

@@ -27,12 +27,15 @@ use super::origin::TlsRoute;
 use super::pool::Pool;
 use super::{Outgoing, Sender, cause};
 use crate::codec::{hl7, mllp};
-use crate::egress::{Egress, Host, Stage};
+use crate::egress::{Destination, Egress, Host, Stage};
+use crate::guard::Policy;
 use crate::tls::Speaks;
 use exchange::Exchange;
 use lane::Lane;
 use wanted::Wanted;
 
+/// Somebody waits for this when a connection is saved.
+const JUDGED_WITHIN: Duration = Duration::from_secs(5);
 /// As good as never.
 const NEVER: Duration = Duration::from_secs(10 * 365 * 86_400);
 
@@ -116,6 +119,10 @@ impl Route {
         })
     }
 
+    fn destination(&self) -> Destination<'_> {
+        Destination { host: &self.host, tls: self.tls.is_some(), policy: Policy::Connections }
+    }
+
     /// The accepted bytes, or what `segment_ends` declares to make of them.
     fn on_the_wire(&self, body: &Bytes) -> Bytes {
         match self.target.segment_ends {
@@ -158,6 +165,15 @@ impl Sender for MllpSender {
     async fn send(&self, outgoing: Outgoing) -> Reply {
         match self.attempt(&outgoing).await {
             Ok(reply) | Err(reply) => reply,
+        }
+    }
+
+    async fn may_reach(&self, connection: &Arc<Connection>) -> Result<(), String> {
+        let route = Route::new(connection)?;
+        match tokio::time::timeout(JUDGED_WITHIN, self.connector.judge_destination(route.destination())).await {
+            Ok(judged) => judged.map_err(|refused| refused.to_string()),
+            // A slow name server says nothing about the name.
+            Err(_) => Ok(()),
         }
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, AsyncIterator, Callable, Optional, Sequence, Tuple, TypeVar
 
+from .._content import cid_header, key_header
 from .._exchange import Pairs, Reply, Request, json_request, read_json, refusal, segment
 from .._transport import AsyncTransport
 from ..errors import Unreachable
@@ -32,6 +33,10 @@ class AsyncCore:
         """A path below the project. What begins with `/` is there as it is; everything else is a name."""
         parts = [one if one.startswith("/") else f"/{segment(one)}" for one in segments]
         return self._base + "".join(parts)
+
+    def once(self, key: Optional[str] = None, cid: Optional[str] = None) -> Pairs:
+        """The headers of an act that a repeat must not do twice: its idempotency key or a new one (D15), and the correlation id."""
+        return (*cid_header(cid or self.cid), *key_header(key, is_made=self.makes_keys))
 
     async def reply(self, request: Request) -> Reply:
         """The answer, whatever it says. Asks again where that is safe."""

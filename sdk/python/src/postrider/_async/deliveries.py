@@ -89,7 +89,8 @@ class AsyncDeliveries:
         By `ids` (10,000 at most) or by conditions (`where={}` means all). The server works it off by itself; `jobs.wait` follows it.
         """
         fields = _bulk(act, ids, where, topic, keep_header)
-        return await self._core.ask(json_request("POST", self._core.path("/deliveries", f"/{act}"), fields), Job.read)
+        path = self._core.path("/deliveries", f"/{act}")
+        return await self._core.ask(json_request("POST", path, fields, headers=self._core.once()), Job.read)
 
     async def count(self, act: str, *, ids: Optional[Sequence[str]] = None, where: Optional[Where] = None) -> Count:
         """How many a bulk act would be about. Nothing is changed."""
@@ -98,7 +99,8 @@ class AsyncDeliveries:
         return await self._core.ask(json_request("POST", self._core.path("/deliveries", f"/{act}"), fields), Count.read)
 
     async def _act(self, delivery_id: str, act: str, fields: Optional[Dict[str, Any]] = None) -> Delivery:
-        return await self._core.ask(json_request("POST", self._at(delivery_id, act), fields), Delivery.read)
+        request = json_request("POST", self._at(delivery_id, act), fields, headers=self._core.once())
+        return await self._core.ask(request, Delivery.read)
 
     def _at(self, delivery_id: str, act: str = "") -> str:
         return self._core.path("/deliveries", f"/{segment(delivery_id, 'delivery_id')}") + act
@@ -122,12 +124,12 @@ class AsyncDeadLetters:
     async def retry(self, delivery_id: str) -> Delivery:
         """Back to the queue for another round, or for three more attempts of its ladder (D27)."""
         path = self._core.path("/dlq", f"/{segment(delivery_id, 'delivery_id')}", "/retry")
-        return await self._core.ask(json_request("POST", path), Delivery.read)
+        return await self._core.ask(json_request("POST", path, headers=self._core.once()), Delivery.read)
 
     async def retry_many(self, ids: Sequence[str]) -> Retried:
         """Several (1000 at most), at once and in this order. Those refused are told one by one."""
-        fields = {"deliveryIds": list_of(ids)}
-        return await self._core.ask(json_request("POST", self._core.path("/dlq", "/retry"), fields), Retried.read)
+        path, fields = self._core.path("/dlq", "/retry"), {"deliveryIds": list_of(ids)}
+        return await self._core.ask(json_request("POST", path, fields, headers=self._core.once()), Retried.read)
 
     async def bulk(
         self,
@@ -138,8 +140,8 @@ class AsyncDeadLetters:
         keep_header: bool = True,
     ) -> Job:
         """`retry`, `resend`, `discard` or `forward` all that fit (`where={}` means all), as a job."""
-        fields = _bulk(act, None, where, topic, keep_header)
-        return await self._core.ask(json_request("POST", self._core.path("/dlq", f"/{act}"), fields), Job.read)
+        path, fields = self._core.path("/dlq", f"/{act}"), _bulk(act, None, where, topic, keep_header)
+        return await self._core.ask(json_request("POST", path, fields, headers=self._core.once()), Job.read)
 
 
 class AsyncJobs:

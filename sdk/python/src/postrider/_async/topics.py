@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, AsyncIterator, Optional, Sequence, Union
 
-from .._content import Condition, Params, body_fields, cid_header, conditions, key_header, pairs, plain
+from .._content import Condition, Params, body_fields, conditions, pairs, plain
 from .._exchange import json_request, segment
 from ..errors import BadArgument
 from ..models import Acknowledged, EventPublished, Published, Subscription, Topic, TopicMessage
@@ -38,13 +38,20 @@ class AsyncTopics:
         await self._core.checked(json_request("DELETE", self._at(topic)))
 
     async def publish(
-        self, topic: str, data: Any = None, *, headers: Params = None, cid: Optional[str] = None
+        self,
+        topic: str,
+        data: Any = None,
+        *,
+        headers: Params = None,
+        idempotency_key: Optional[str] = None,
+        cid: Optional[str] = None,
     ) -> Published:
         """Publishes a message; it is stored when this returns. `data` as in calls to connections."""
         fields = {**body_fields(data)}
         if headers is not None:
             fields["headers"] = pairs(headers, "headers")
-        request = json_request("POST", self._at(topic, "/publish"), fields, headers=cid_header(cid or self._core.cid))
+        once = self._core.once(idempotency_key, cid)
+        request = json_request("POST", self._at(topic, "/publish"), fields, headers=once)
         return await self._core.ask(request, Published.read)
 
     def messages(self, topic: str, *, per_page: Optional[int] = None) -> AsyncIterator[TopicMessage]:
@@ -103,8 +110,7 @@ class AsyncEvents:
         fields = {"type": type, "data": plain(data, "data")}
         if event_id is not None:
             fields["id"] = event_id
-        headers = (*cid_header(self._core.cid), *key_header(idempotency_key, is_made=self._core.makes_keys))
-        request = json_request("POST", self._core.path("/events"), fields, headers=headers)
+        request = json_request("POST", self._core.path("/events"), fields, headers=self._core.once(idempotency_key))
         return await self._core.ask(request, EventPublished.read)
 
     def list(self, *, per_page: Optional[int] = None, **where: Condition) -> AsyncIterator[Any]:

@@ -56,9 +56,11 @@ class Client:
         """The same client whose calls go under this correlation id; it shares the connections to the server."""
         return Client(self._core.within(cid=cid))
 
-    def publish(self, topic: str, data: Any = None, *, headers: Params = None) -> Published:
+    def publish(
+        self, topic: str, data: Any = None, *, headers: Params = None, idempotency_key: Optional[str] = None
+    ) -> Published:
         """Publishes a message to a topic; it is stored when this returns."""
-        return self.topics.publish(topic, data, headers=headers)
+        return self.topics.publish(topic, data, headers=headers, idempotency_key=idempotency_key)
 
     def request(self, method: str, path: str, content: Any = None, *, params: Optional[Any] = None) -> Any:
         """Anything else that the API has: a path such as `/api/v1/projects`, JSON out, JSON back (None where there is none)."""
@@ -113,7 +115,8 @@ def connect(
         connections_max: exchanges under way at once; further ones wait.
         ca_file: certificates to trust in place of the system's (PEM).
         tls: a context of your own, for example with a client certificate.
-        idempotency_keys: each call to a connection gets a key of its own, so that it can be repeated safely. Off: only those given.
+        idempotency_keys: each call, publishing and act on deliveries gets a key of its own, so that it can be repeated safely. Off: only
+            those given.
 
     Raises:
         BadArgument: one of these cannot be used.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Generic, Mapping, Optional, TypeVar
 
-from .._content import Params, body_fields, call_fields, cid_header, hl7_text, key_header, plain
+from .._content import Params, body_fields, call_fields, cid_header, hl7_fields, plain
 from .._exchange import Request, json_request, problem_members, read_json, refusal
 from ..errors import BadArgument
 from ..results import Result, read_result
@@ -51,8 +51,11 @@ class Connection:
         reads: bool = False,
     ) -> Result:
         """One call. One that only reads is made anew each time, so a key would be of no use to it (Z12)."""
-        key = key_header(idempotency_key, is_made=self._core.makes_keys and not reads)
-        headers = (*cid_header(cid or self._core.cid), *key)
+        headers = (
+            cid_header(cid or self._core.cid)
+            if reads and not idempotency_key
+            else self._core.once(idempotency_key, cid)
+        )
         query = (("type", self.type),)
         return self._result(json_request("POST", f"{self._path}/{how}", fields, query=query, headers=headers))
 
@@ -191,10 +194,10 @@ class MllpConnection(Connection):
 
     def send(self, message: Any, *, idempotency_key: Optional[str] = None, cid: Optional[str] = None) -> Result:
         """Sends a message and waits for its acknowledgment, whose code is `response.ack_code`."""
-        return self._take("send", hl7_text(message), idempotency_key, cid)
+        return self._take("send", hl7_fields(message), idempotency_key, cid)
 
     def publish(
         self, message: Any, *, idempotency_key: Optional[str] = None, cid: Optional[str] = None
     ) -> Result:
         """Puts the message in the queue without sending it first; it is stored when this returns."""
-        return self._take("publish", hl7_text(message), idempotency_key, cid)
+        return self._take("publish", hl7_fields(message), idempotency_key, cid)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Iterator, Optional, Sequence, Union
 
-from .._content import Condition, Params, body_fields, cid_header, conditions, key_header, pairs, plain
+from .._content import Condition, Params, body_fields, conditions, pairs, plain
 from .._exchange import json_request, segment
 from ..errors import BadArgument
 from ..models import Acknowledged, EventPublished, Published, Subscription, Topic, TopicMessage
@@ -39,13 +39,20 @@ class Topics:
         self._core.checked(json_request("DELETE", self._at(topic)))
 
     def publish(
-        self, topic: str, data: Any = None, *, headers: Params = None, cid: Optional[str] = None
+        self,
+        topic: str,
+        data: Any = None,
+        *,
+        headers: Params = None,
+        idempotency_key: Optional[str] = None,
+        cid: Optional[str] = None,
     ) -> Published:
         """Publishes a message; it is stored when this returns. `data` as in calls to connections."""
         fields = {**body_fields(data)}
         if headers is not None:
             fields["headers"] = pairs(headers, "headers")
-        request = json_request("POST", self._at(topic, "/publish"), fields, headers=cid_header(cid or self._core.cid))
+        once = self._core.once(idempotency_key, cid)
+        request = json_request("POST", self._at(topic, "/publish"), fields, headers=once)
         return self._core.ask(request, Published.read)
 
     def messages(self, topic: str, *, per_page: Optional[int] = None) -> Iterator[TopicMessage]:
@@ -104,8 +111,7 @@ class Events:
         fields = {"type": type, "data": plain(data, "data")}
         if event_id is not None:
             fields["id"] = event_id
-        headers = (*cid_header(self._core.cid), *key_header(idempotency_key, is_made=self._core.makes_keys))
-        request = json_request("POST", self._core.path("/events"), fields, headers=headers)
+        request = json_request("POST", self._core.path("/events"), fields, headers=self._core.once(idempotency_key))
         return self._core.ask(request, EventPublished.read)
 
     def list(self, *, per_page: Optional[int] = None, **where: Condition) -> Iterator[Any]:

@@ -100,16 +100,10 @@ class Runner:
         return Answer(answer.status, (*answer.headers, (RUN, "ok")), answer.body)
 
     def _call(self, handler: Callable[[], Any]) -> Any:
-        """Awaited ones run in the loop, where they see the correlation id as well."""
+        """Awaited ones run in the loop, which sees the correlation id as well: it takes this thread's context over."""
         if not inspect.iscoroutinefunction(handler):
             return handler()
-        cid = CID.get()
-
-        async def under_cid() -> Any:
-            CID.set(cid)
-            return await handler()
-
-        return asyncio.run_coroutine_threadsafe(under_cid(), self._loop).result()
+        return asyncio.run_coroutine_threadsafe(handler(), self._loop).result()
 
     def _bind(self, service: Union[Service, AsyncService], name: str, request: Request) -> None:
         service.request = request

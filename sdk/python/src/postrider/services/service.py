@@ -93,9 +93,11 @@ class Service(_Run):
         """HL7 FHIR connections by name."""
         return self.client.fhir
 
-    def publish(self, topic: str, data: Any = None, *, headers: CallParams = None) -> Published:
-        """Publishes a message to a topic."""
-        return self.client.publish(topic, data, headers=headers)
+    def publish(
+        self, topic: str, data: Any = None, *, headers: CallParams = None, idempotency_key: Optional[str] = None
+    ) -> Published:
+        """Publishes a message to a topic. Under a key of your own, a run that is repeated publishes it once."""
+        return self.client.publish(topic, data, headers=headers, idempotency_key=idempotency_key)
 
 
 class AsyncService(_Run):
@@ -128,9 +130,11 @@ class AsyncService(_Run):
         """HL7 FHIR connections by name."""
         return self.client.fhir
 
-    async def publish(self, topic: str, data: Any = None, *, headers: CallParams = None) -> Published:
-        """Publishes a message to a topic."""
-        return await self.client.publish(topic, data, headers=headers)
+    async def publish(
+        self, topic: str, data: Any = None, *, headers: CallParams = None, idempotency_key: Optional[str] = None
+    ) -> Published:
+        """Publishes a message to a topic. Under a key of your own, a run that is repeated publishes it once."""
+        return await self.client.publish(topic, data, headers=headers, idempotency_key=idempotency_key)
 
 
 def announcement(service: "type[_Run]") -> Mapping[str, Any]:

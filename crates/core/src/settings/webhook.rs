@@ -1,0 +1,124 @@
+//! The keys of `webhook_endpoint`. An endpoint has a ladder and a queue unless its keys say rounds (P01).
+//!
+//! This module must not know how requests are signed, nor which addresses may be dialled.
+
+use serde_json::{Map, Value};
+
+use super::delivery;
+use super::headers::{HEADERS_MAX, read_headers};
+use super::host::without_user_info;
+use super::keys::{KeyDoc, Shape, TRUE_FALSE, key};
+use super::reader::Reader;
+use super::{KindSettings, SettingError};
+use crate::connection::{Addresses, ConnectionSpec, Target, TlsSettings, WebhookTarget};
+use crate::envelope::Payload;
+use crate::http_url::HttpUrl;
+
+/// Characters of a description, at most.
+pub const DESCRIPTION_CHARS_MAX: usize = 500;
+/// `rate_limit_per_second`, at most.
+pub const RATE_MAX: u32 = 10_000;
+
+pub(super) const SETTINGS: KindSettings = KindSettings {
+    own: WEBHOOK_KEYS,
+    not_here: &[
+        ("queue_response", "nothing here: only channels answer with it"),
+        ("ack_match", "nothing here: only connections with acknowledgments have it"),
+        ("retry_on", "nothing here: `retryable_statuses` says which statuses are tried again"),
+        ("timeout", "nothing here: `timeout_seconds` says how long an attempt may take"),
+        ("is_active", "nothing here: `enabled` switches an endpoint off"),
+        ("host", "nothing here: `url` is the whole address"),
+        ("url_path", "nothing here: `url` is the whole address"),
+    ],
+    passed_over: &[],
+    passed_over_families: &[],
+    parse,
+};
+
+/// The keys of `webhook_endpoint` beside those of its delivery.
+const WEBHOOK_KEYS: &[KeyDoc] = &[
+    key(
+        "url",
+        "none",
+        "a public http:// or https:// address, such as `https://hooks.example.org/in?team=7`; with the preset patient https only",
+        "Where events are sent.",
+    ),
+    key("description", "", "a text of at most 500 characters", "For people."),
+    key("enabled", "true", TRUE_FALSE, "false: nothing is sent to it, now or later.").of(Shape::Flag),
+    key(
+        "payload",
+        "envelope",
+        "one of envelope, data",
+        "Whether events are sent in an envelope with id, type and timestamp, or as their bare data.",
+    )
+    .of(Shape::OneOf(&["envelope", "data"])),
+    key(
+        "custom_headers",
+        "none",
+        "an object of at most 32 headers with texts of at most 4096 bytes without control characters, none of them written by Postrider itself",
+        "Sent with every request.",
+    )
+    .of(Shape::Pairs { count_max: HEADERS_MAX }),
+    key(
+        "rate_limit_per_second",
+        "none",
+        "a whole number from 1 to 10000",
+        "Attempts a second at most; more wait, and no attempt is used up by that.",
+    )
+    .of(Shape::Whole { min: 1, max: 10_000 }),
+    key("security", "", "the name of a security definition of the project", "Whose credentials every attempt carries."),
+];
+
+/// Reads the keys as written, without `name` and `type`.
+///
+/// # Errors
+/// All that is refused, each with its field.
+fn parse(written: &Map<String, Value>) -> Result<ConnectionSpec, Vec<SettingError>> {
+    let mut reader = Reader::new(written, SETTINGS.keys());
+    let url = url(&mut reader);
+    let description = description(&mut reader);
+    let enabled = reader.flag("enabled").unwrap_or(true);
+    let payload = reader.choice("payload", Payload::parse).unwrap_or_default();
+    let custom_headers = read_headers(&mut reader, "custom_headers");
+    let rate_limit_per_second = reader.whole("rate_limit_per_second", 1..=RATE_MAX);
+    let security = super::rest::security(&mut reader);
+    let policy = delivery::read_of_endpoint(&mut reader, SETTINGS.not_here);
+    let addresses = match reader.value("retry_preset").and_then(Value::as_str) {
+        Some("patient") => Addresses::PublicTls,
+        _ => Addresses::Public,
+    };
+    reader.refuse_unknown_keys(|key| SETTINGS.refuses(key));
+    let target = url.map(|url| {
+        Target::Webhook(WebhookTarget {
+            url,
+            description,
+            enabled,
+            payload,
+            addresses,
+            custom_headers,
+            rate_limit_per_second,
+            tls: TlsSettings::PUBLIC,
+        })
+    });
+    // Whether it is off is the endpoint's own affair: an endpoint that is off holds nothing (D28).
+    reader.finish(target.map(|target| ConnectionSpec { target, policy, security, is_active: true }))
+}
+
+fn url(reader: &mut Reader<'_>) -> Option<HttpUrl> {
+    if !reader.has("url") {
+        let allowed = reader.allowed("url");
+        reader.refuse("url", "missing", allowed);
+        return None;
+    }
+    let text = reader.text("url")?;
+    HttpUrl::parse(text).map_err(|allowed| reader.refuse("url", without_user_info(text), allowed)).ok()
+}
+
+fn description(reader: &mut Reader<'_>) -> String {
+    let text = reader.text("description").unwrap_or_default();
+    if text.chars().count() > DESCRIPTION_CHARS_MAX {
+        let allowed = reader.allowed("description");
+        reader.refuse("description", text, allowed);
+    }
+    text.to_owned()
+}

@@ -1,0 +1,58 @@
+//! The faltering store's verbs about endpoints and events.
+
+use async_trait::async_trait;
+use postrider_core::endpoint::{LastTest, Verification};
+use postrider_core::id::{ConnectionId, EventId, ProjectId};
+use postrider_core::subscription::PushSubscription;
+use postrider_store::*;
+
+use super::Faltering;
+
+#[async_trait]
+impl Endpoints for Faltering {
+    async fn all_endpoints(&self) -> Result<Vec<EndpointRow>, StoreError> {
+        self.store.all_endpoints().await
+    }
+    async fn endpoint(&self, id: ConnectionId) -> Result<Option<EndpointRow>, StoreError> {
+        self.store.endpoint(id).await
+    }
+    async fn create_endpoint(&self, row: &EndpointRow) -> Result<(), StoreError> {
+        self.store.create_endpoint(row).await
+    }
+    async fn replace_endpoint_keys(
+        &self,
+        id: ConnectionId,
+        keys: &EndpointKeys,
+        version: u32,
+    ) -> Result<(), StoreError> {
+        self.store.replace_endpoint_keys(id, keys, version).await
+    }
+    async fn note_endpoint_test(&self, id: ConnectionId, test: LastTest) -> Result<(), StoreError> {
+        self.store.note_endpoint_test(id, test).await
+    }
+    async fn note_verification(&self, id: ConnectionId, verification: Verification) -> Result<(), StoreError> {
+        self.store.note_verification(id, verification).await
+    }
+}
+
+#[async_trait]
+impl Events for Faltering {
+    async fn publish_event(&self, event: NewEvent) -> Result<PublishedEvent, StoreError> {
+        self.falter("publish_event")?;
+        self.store.publish_event(event).await
+    }
+    async fn events(
+        &self,
+        project_id: ProjectId,
+        filter: &EventFilter,
+        page: PageRequest,
+    ) -> Result<Page<StoredEvent>, StoreError> {
+        self.store.events(project_id, filter, page).await
+    }
+    async fn event(&self, project_id: ProjectId, id: EventId) -> Result<Option<StoredEvent>, StoreError> {
+        self.store.event(project_id, id).await
+    }
+    async fn all_push_subscriptions(&self) -> Result<Vec<PushSubscription>, StoreError> {
+        self.store.all_push_subscriptions().await
+    }
+}

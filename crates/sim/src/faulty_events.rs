@@ -1,0 +1,68 @@
+//! The faulty store's verbs about endpoints and events, under the same faults as all others.
+
+use async_trait::async_trait;
+use postrider_core::endpoint::{LastTest, Verification};
+use postrider_core::id::{ConnectionId, EventId, ProjectId};
+use postrider_core::subscription::PushSubscription;
+use postrider_store::*;
+
+use super::{Call, Fate, FaultyStore, faltered};
+
+impl FaultyStore {
+    async fn publish_event_shown(&self, event: NewEvent) -> Result<PublishedEvent, StoreError> {
+        let ids: Vec<_> = event.deliveries.iter().map(|new| (new.id, new.connection_id)).collect();
+        let published = self.inner.inner.publish_event(event).await?;
+        if let PublishedEvent::Stored(answers) = &published {
+            self.oracle.saw_enqueued(&ids, answers);
+        }
+        Ok(published)
+    }
+}
+
+#[async_trait]
+impl Endpoints for FaultyStore {
+    async fn all_endpoints(&self) -> Result<Vec<EndpointRow>, StoreError> {
+        with_any_fate!(self, Reads, self.inner.inner.all_endpoints())
+    }
+    async fn endpoint(&self, id: ConnectionId) -> Result<Option<EndpointRow>, StoreError> {
+        with_any_fate!(self, Reads, self.inner.inner.endpoint(id))
+    }
+    async fn create_endpoint(&self, row: &EndpointRow) -> Result<(), StoreError> {
+        with_any_fate!(self, Writes, self.inner.inner.create_endpoint(row))
+    }
+    async fn replace_endpoint_keys(
+        &self,
+        id: ConnectionId,
+        keys: &EndpointKeys,
+        version: u32,
+    ) -> Result<(), StoreError> {
+        with_any_fate!(self, Writes, self.inner.inner.replace_endpoint_keys(id, keys, version))
+    }
+    async fn note_endpoint_test(&self, id: ConnectionId, test: LastTest) -> Result<(), StoreError> {
+        with_any_fate!(self, Writes, self.inner.inner.note_endpoint_test(id, test))
+    }
+    async fn note_verification(&self, id: ConnectionId, verification: Verification) -> Result<(), StoreError> {
+        with_any_fate!(self, Writes, self.inner.inner.note_verification(id, verification))
+    }
+}
+
+#[async_trait]
+impl Events for FaultyStore {
+    async fn publish_event(&self, event: NewEvent) -> Result<PublishedEvent, StoreError> {
+        with_any_fate!(self, TakesIn, self.publish_event_shown(event))
+    }
+    async fn events(
+        &self,
+        project_id: ProjectId,
+        filter: &EventFilter,
+        page: PageRequest,
+    ) -> Result<Page<StoredEvent>, StoreError> {
+        with_any_fate!(self, Reads, self.inner.inner.events(project_id, filter, page))
+    }
+    async fn event(&self, project_id: ProjectId, id: EventId) -> Result<Option<StoredEvent>, StoreError> {
+        with_any_fate!(self, Reads, self.inner.inner.event(project_id, id))
+    }
+    async fn all_push_subscriptions(&self) -> Result<Vec<PushSubscription>, StoreError> {
+        with_any_fate!(self, Reads, self.inner.inner.all_push_subscriptions())
+    }
+}
