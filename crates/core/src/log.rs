@@ -51,6 +51,7 @@ catalogue! {
     CONFIG_APPLIED: "config.applied", Info, "The file of `--config` was applied.";
     CONFIG_IMPORTED: "config.imported", Info, "A configuration was imported.";
     SETTING_WITHOUT_EFFECT: "config.setting_without_effect", Warn, "A variable was set that has no effect in this version.";
+    CONFIG_UNREADABLE: "config.unreadable", Warn, "What other servers changed in the configuration cannot be read yet; what is known goes on.";
     CONFIG_WARNING: "config.warning", Warn, "A key of the configuration file has no effect here.";
     DECISIONS_NOT_WRITTEN: "decision.not_written", Warn, "Decisions cannot be written yet; nothing is sent again for that.";
     DECISION_REFUSED: "decision.refused", Error, "A defect: the store refuses a decision; its delivery is decided again.";
