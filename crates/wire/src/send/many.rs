@@ -47,13 +47,6 @@ impl Sender for Senders {
         }
     }
 
-    async fn may_reach(&self, connection: &Arc<Connection>) -> Result<(), String> {
-        match connection.kind() {
-            ConnectionKind::Rest | ConnectionKind::Webhook => self.http.may_reach(connection).await,
-            ConnectionKind::Mllp => self.mllp.may_reach(connection).await,
-        }
-    }
-
     fn forget(&self, connection: ConnectionId) {
         self.http.forget(connection);
         self.mllp.forget(connection);
