@@ -214,7 +214,8 @@ async fn what_cannot_be_printed_is_not_done() {
     for words in [&["schedule", "--preset", "webhook"][..], &["schedule", "--preset", "webhook", "--json"], &["man"]] {
         let mut command = program();
         command.args(words).stdout(std::fs::File::options().write(true).open("/dev/full").unwrap());
-        let output = command.output().await.unwrap();
+        command.stderr(std::process::Stdio::piped());
+        let output = command.spawn().unwrap().wait_with_output().await.unwrap();
         let complaint = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{words:?}: {complaint}");
         assert!(complaint.starts_with("error: standard output cannot be written"), "{complaint}");
