@@ -1,3 +1,5 @@
+//! XML as it comes, well-formed and not.
+
 use super::*;
 
 fn error(text: &str) -> XmlError {
