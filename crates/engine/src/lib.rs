@@ -52,6 +52,7 @@ mod topics;
 mod transforming;
 pub mod vault;
 mod vitals;
+mod wsdl;
 
 pub use actor::Actor;
 pub use administration::{NewKey, ShownKey};
@@ -78,3 +79,4 @@ pub use tally::{Figures, RequestFigures};
 pub use transforming::{Sample, Transform, TransformError};
 pub use vault::{KeyHome, Keyring, MasterKey, Place, Sealed, Vault, VaultError};
 pub use vitals::Standing;
+pub use wsdl::Description;
