@@ -57,9 +57,9 @@ pub enum ConnectionKind {
 
 impl ConnectionKind {
     /// In the order in which lists name them.
-    pub const ALL: [ConnectionKind; 2] = [ConnectionKind::Rest, ConnectionKind::Webhook];
+    pub const ALL: [ConnectionKind; 3] = [ConnectionKind::Rest, ConnectionKind::Mllp, ConnectionKind::Webhook];
     /// What may be written, in words that continue "allowed is …".
-    pub const ALLOWED: &str = "one of rest, webhook";
+    pub const ALLOWED: &str = "one of rest, mllp, webhook";
 
     pub const fn as_str(self) -> &'static str {
         match self {

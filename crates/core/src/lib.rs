@@ -36,6 +36,7 @@ mod secret;
 pub mod security;
 mod setting;
 pub mod settings;
+pub mod spread;
 pub mod status_set;
 pub mod subscription;
 mod time;

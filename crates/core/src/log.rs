@@ -51,6 +51,7 @@ catalogue! {
     CONFIG_APPLIED: "config.applied", Info, "The file of `--config` was applied.";
     CONFIG_IMPORTED: "config.imported", Info, "A configuration was imported.";
     SETTING_WITHOUT_EFFECT: "config.setting_without_effect", Warn, "A variable was set that has no effect in this version.";
+    CONFIG_UNREADABLE: "config.unreadable", Warn, "What other servers changed in the configuration cannot be read yet; what is known goes on.";
     CONFIG_WARNING: "config.warning", Warn, "A key of the configuration file has no effect here.";
     DECISIONS_NOT_WRITTEN: "decision.not_written", Warn, "Decisions cannot be written yet; nothing is sent again for that.";
     DECISION_REFUSED: "decision.refused", Error, "A defect: the store refuses a decision; its delivery is decided again.";
@@ -81,6 +82,7 @@ catalogue! {
     MAIL_REFUSED: "mail.refused", Error, "A mail was not taken into the full outbox.";
     MAIL_SENT: "mail.sent", Info, "A mail server has taken a mail.";
     MAIL_WAITS: "mail.waits", Warn, "A mail was not taken yet; it is tried again after a pause.";
+    ACK_OF_ANOTHER: "mllp.ack_of_another", Warn, "With `ack_match: warn`, an acknowledgment of another message was taken.";
     PANICKED: "panicked", Error, "A defect: something panicked here; the line says where.";
     QUEUE_NOT_IN_ORDER: "queue.not_in_order", Warn, "A queue just taken cannot be put in order yet.";
     QUEUE_NOT_RELEASED: "queue.not_released", Debug, "A queue was not given back; it is free once the lease has ended.";

@@ -62,13 +62,18 @@ impl Connections {
 
     pub fn put(&self, connection: Arc<Connection>) {
         let connection = self.limits.bind(connection);
+        self.known.write().unwrap_or_else(PoisonError::into_inner).put(connection);
+    }
+
+    /// Puts it unless what is known is newer or the same; whether it did.
+    pub fn put_newer(&self, connection: Arc<Connection>) -> bool {
+        let connection = self.limits.bind(connection);
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        known.remove(connection.id);
-        let names = known.by_name.entry(connection.project_id).or_default();
-        let named = names.entry(connection.name.clone()).or_default();
-        named.push(Arc::clone(&connection));
-        named.sort_by_key(|found| found.kind());
-        known.by_id.insert(connection.id, connection);
+        let is_newer = known.by_id.get(&connection.id).is_none_or(|known| known.version < connection.version);
+        if is_newer {
+            known.put(connection);
+        }
+        is_newer
     }
 
     pub fn remove(&self, id: ConnectionId) {
@@ -77,6 +82,15 @@ impl Connections {
 }
 
 impl Known {
+    fn put(&mut self, connection: Arc<Connection>) {
+        self.remove(connection.id);
+        let names = self.by_name.entry(connection.project_id).or_default();
+        let named = names.entry(connection.name.clone()).or_default();
+        named.push(Arc::clone(&connection));
+        named.sort_by_key(|found| found.kind());
+        self.by_id.insert(connection.id, connection);
+    }
+
     fn remove(&mut self, id: ConnectionId) {
         let Some(old) = self.by_id.remove(&id) else { return };
         let Some(names) = self.by_name.get_mut(&old.project_id) else { return };

@@ -14,7 +14,8 @@ use postrider_core::Wait;
 use postrider_core::id::QueueId;
 use postrider_core::log;
 use postrider_core::readiness::Worker;
-use postrider_store::{StoreError, TakenQueue};
+use postrider_core::spread;
+use postrider_store::{QueueLease, StoreError, TakenQueue, Workforce};
 use tokio::sync::{Notify, mpsc};
 
 use crate::runner::slots::Slots;
@@ -27,8 +28,6 @@ const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// A runner that lived longer than this is started again without a longer pause.
 const QUIET_LIFE: Wait = Wait::from_secs(60);
-/// How often queues without an owner are looked for when other workers share the store.
-const LOOK_FOR_ORPHANS: Duration = Duration::from_secs(3);
 
 /// One queue as others of the engine see it.
 pub(crate) struct QueueHandle {
@@ -124,35 +123,53 @@ pub(crate) fn wake(shared: &Arc<Shared>, queue_id: QueueId) {
     queue(shared, queue_id, None).tell(ToRunner::Wake);
 }
 
-/// Takes every queue in which something waits and that nobody has.
+/// Takes the queues in which something waits and that nobody has: all of them, or of those that several workers share, its part.
 pub(crate) async fn take_orphans(shared: &Arc<Shared>) -> Result<(), StoreError> {
-    loop {
-        let taken = shared.store.take_queues(shared.lease.worker_id(), shared.now(), TAKEN_AT_ONCE).await?;
-        let last = (taken.len() as u64) < u64::from(TAKEN_AT_ONCE);
+    let mut room = match shared.store.workforce(shared.now()).await? {
+        None => u64::MAX,
+        Some(workforce) => {
+            let (mine, loads) = loads(shared, &workforce);
+            spread::to_take(mine, &loads, workforce.free)
+        }
+    };
+    while room > 0 {
+        let at_once = u32::try_from(room).unwrap_or(u32::MAX).min(TAKEN_AT_ONCE);
+        let taken = shared.store.take_queues(shared.lease.worker_id(), shared.now(), at_once).await?;
+        let count = taken.len() as u64;
         for one in taken {
             queue(shared, one.lease.queue_id, Some(one));
         }
         shared.vitals.idle(Worker::Dispatcher);
-        if last {
-            return Ok(());
+        room -= count;
+        if count < u64::from(at_once) {
+            break;
         }
     }
+    Ok(())
 }
 
-/// The task that looks for orphans: needed only where other workers share the store and may die.
-pub(crate) async fn look_for_orphans(shared: Arc<Shared>) {
-    loop {
-        shared.vitals.idle(Worker::Dispatcher);
-        tokio::time::sleep(LOOK_FOR_ORPHANS).await;
-        shared.vitals.busy(Worker::Dispatcher);
-        // Another worker may have stored something in a queue of ours, or an operator there may have asked for something.
-        for handle in shared.queues.all() {
-            handle.tell(ToRunner::Wake);
-            handle.tell(ToRunner::Commands);
-        }
-        if let Err(error) = take_orphans(&shared).await {
-            tracing::warn!(event = log::QUEUES_NOT_TAKEN, %error, "queues without an owner cannot be taken yet");
-        }
+/// Gives some back when others have fewer.
+pub(crate) async fn give_back_excess(shared: &Arc<Shared>) -> Result<(), StoreError> {
+    let Some(workforce) = shared.store.workforce(shared.now()).await? else { return Ok(()) };
+    let (mine, loads) = loads(shared, &workforce);
+    let excess = usize::try_from(spread::to_give_back(mine, &loads, workforce.free)).unwrap_or(usize::MAX);
+    for handle in shared.queues.all().into_iter().take(excess) {
+        handle.tell(ToRunner::GiveBack);
+    }
+    Ok(())
+}
+
+/// How many queues this worker has, and how many each has.
+fn loads(shared: &Shared, workforce: &Workforce) -> (u64, Vec<u64>) {
+    let own = shared.lease.worker_id();
+    let mine = workforce.workers.iter().find(|(id, _)| *id == own).map_or(0, |(_, queues)| *queues);
+    (mine, workforce.workers.iter().map(|(_, queues)| *queues).collect())
+}
+
+/// All that was decided under the lease is written.
+async fn give_back(shared: &Shared, lease: QueueLease) {
+    if let Err(error) = shared.store.release_queue(lease).await {
+        tracing::debug!(event = log::QUEUE_NOT_RELEASED, %error, queue = %lease.queue_id, "a queue was not given back");
     }
 }
 
@@ -192,6 +209,10 @@ async fn keep(
         let began = shared.clock.monotonic();
         match AssertUnwindSafe(run(post, &mut inbox)).catch_unwind().await {
             Ok(Exit::Stopped | Exit::Deleted) => break,
+            Ok(Exit::GivenBack) => {
+                give_back(&shared, mine.lease).await;
+                break;
+            }
             Ok(Exit::OrderChanged) => {
                 // The runner that ends may have heard of commands that it did not come to.
                 taken = Some(TakenQueue { taken_over: false, has_commands: true, ..mine });
@@ -250,11 +271,12 @@ async fn take(
         let lease: Result<Vec<TakenQueue>, StoreError> =
             shared.store.take_named_queues(shared.lease.worker_id(), shared.now(), vec![queue_id]).await;
         match lease {
-            Ok(taken) => {
-                if let Some(mine) = taken.into_iter().next() {
-                    return Some(mine);
-                }
-            }
+            Ok(taken) => match taken.into_iter().next() {
+                Some(mine) => return Some(mine),
+                // Another worker has it, and whoever lets go of it says so.
+                None if shared.options.other_workers => return None,
+                None => {}
+            },
             Err(error) => {
                 tracing::warn!(event = log::QUEUE_NOT_TAKEN, %error, queue = %queue_id, "a queue cannot be taken yet")
             }
@@ -266,7 +288,7 @@ async fn take(
             tokio::select! {
                 biased;
                 message = inbox.recv() => match message? {
-                    ToRunner::Stop | ToRunner::Abort => return None,
+                    ToRunner::Stop | ToRunner::Abort | ToRunner::GiveBack => return None,
                     ToRunner::Taken(mine) => return Some(mine),
                     ToRunner::ConnectionChanged if shared.connections.get(queue_id).is_none() => return None,
                     message => dismiss(shared, message),

@@ -191,6 +191,14 @@ async fn rotate(
     Ok(secret)
 }
 
+/// As they are now, whoever changed them.
+pub(crate) async fn read_anew(shared: &Shared) -> Result<(), StoreError> {
+    for row in shared.store.all_endpoints().await? {
+        shared.endpoints.put(Arc::new(opened(shared, row)));
+    }
+    Ok(())
+}
+
 /// Brings all endpoints into memory, and makes the row of each that has none, such as one that an import has made.
 pub(crate) async fn load(shared: &Shared) -> Result<(), StoreError> {
     for row in shared.store.all_endpoints().await? {

@@ -255,10 +255,12 @@ pub(crate) async fn outcome_of(shared: &Shared, id: DeliveryId) -> Result<Outcom
         return Err(Refusal::OutcomeUnknown { msg_id: id });
     };
     let last = shared.store.attempts(id).await?.pop();
+    let connection = shared.connections.get(delivery.connection_id);
     let reply = match last {
-        Some(attempt) if attempt.status.is_some() => Reply::Answered(Answer {
+        // Where there is no status, an answer shows by its bytes.
+        Some(attempt) if attempt.status.is_some() || attempt.response_bytes > 0 => Reply::Answered(Answer {
             status: attempt.status,
-            said: None,
+            said: connection.and_then(|connection| postrider_wire::said(&connection, &attempt.response_body)),
             headers: attempt.response_headers,
             incomplete: attempt.incomplete || attempt.response_bytes > attempt.response_body.len() as u64,
             body: attempt.response_body,

@@ -29,6 +29,7 @@ mod keyed_calls;
 mod keys;
 mod lifecycle;
 mod maintenance;
+mod neighbours;
 mod notifier;
 mod operators;
 mod options;

@@ -30,6 +30,7 @@ use crate::maintenance::dlq_sweeper::{self, SweepNotice};
 use crate::maintenance::key_keeper;
 use crate::maintenance::lease_keeper::{self, Lease};
 use crate::maintenance::pruner;
+use crate::neighbours;
 use crate::notifier::Notifier;
 use crate::options::EngineOptions;
 use crate::outbox::{self, Outbox};
@@ -125,7 +126,7 @@ pub(crate) async fn start(
         return Err(error);
     }
     if other_workers {
-        shared.spawn_restarted(Worker::Dispatcher, dispatcher::look_for_orphans);
+        shared.spawn_restarted(Worker::Dispatcher, neighbours::run);
     }
     shared.spawn_restarted(Worker::DlqSweeper, dlq_sweeper::run);
     shared.spawn_restarted(Worker::Pruner, pruner::run);

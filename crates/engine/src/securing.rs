@@ -63,6 +63,34 @@ pub(crate) async fn load(shared: &Shared) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// What another server has changed or removed. Definitions that it could not have changed keep what is known of them.
+pub(crate) async fn read_anew(shared: &Shared) -> Result<(), StoreError> {
+    let stored = shared.store.all_security().await?;
+    for definition in &stored {
+        let known = shared.securities.get(definition.project_id, &definition.name);
+        let is_known = known.as_ref().is_some_and(|known| {
+            known.definition.id == definition.id && known.definition.version >= definition.version
+        });
+        if !is_known {
+            let secret = open(&shared.vault, definition);
+            put(shared, definition.clone(), secret);
+        }
+    }
+    let mut gone = shared.securities.all();
+    gone.retain(|known| !stored.iter().any(|definition| definition.id == known.definition.id));
+    if gone.is_empty() {
+        return Ok(());
+    }
+    // One that this process has made meanwhile was not read.
+    let now = shared.store.all_security().await?;
+    for Security { definition, .. } in gone.iter().map(|known| &**known) {
+        if !now.iter().any(|stored| stored.id == definition.id) {
+            shared.securities.remove(definition.project_id, &definition.name);
+        }
+    }
+    Ok(())
+}
+
 pub(crate) async fn create(
     shared: &Shared,
     actor: &Actor,

@@ -55,6 +55,12 @@ impl Securities {
         known.get(&project).map(|named| named.values().cloned().collect()).unwrap_or_default()
     }
 
+    /// Of all projects.
+    pub fn all(&self) -> Vec<Arc<Security>> {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        known.values().flat_map(BTreeMap::values).cloned().collect()
+    }
+
     pub fn put(&self, security: Arc<Security>) {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let named = known.entry(security.definition.project_id).or_default();

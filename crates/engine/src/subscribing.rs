@@ -86,6 +86,12 @@ pub(crate) async fn load(shared: &Shared) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// As they are now, whoever changed them. What this process changes meanwhile is read again soon: its own changes raise the version too.
+pub(crate) async fn read_anew(shared: &Shared) -> Result<(), StoreError> {
+    shared.subscriptions.replace_all(shared.store.all_push_subscriptions().await?);
+    Ok(())
+}
+
 async fn create(
     shared: &Shared,
     actor: &Actor,

@@ -35,6 +35,14 @@ impl Subscriptions {
         known.entry(subscription.project_id).or_default().insert(subscription.id, subscription);
     }
 
+    pub fn replace_all(&self, all: Vec<PushSubscription>) {
+        let mut anew: BTreeMap<ProjectId, BTreeMap<SubscriptionId, Arc<PushSubscription>>> = BTreeMap::new();
+        for one in all {
+            anew.entry(one.project_id).or_default().insert(one.id, Arc::new(one));
+        }
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = anew;
+    }
+
     pub fn remove(&self, project: ProjectId, id: SubscriptionId) {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(ours) = known.get_mut(&project) {

@@ -263,9 +263,11 @@ async fn completions_and_manual_pages_are_made_from_the_command_line_itself() {
     for page in ["postrider.1", "postrider-serve.1", "postrider-dlq-retry.1"] {
         assert!(dir.path().join("man1").join(page).is_file(), "{page}");
     }
-    // A store that this version has not is refused before anything is opened, and no password of its address is repeated.
+    // A store that this version has not is refused, and no password of its address is repeated.
     let mut command = program();
-    command.args(["serve", "--store", "postgres://ada:hunter2@db/x", "--data"]).arg(dir.path().join("data"));
+    command
+        .args(["serve", "--listen", "127.0.0.1:0", "--store", "postgres://ada:hunter2@db/x", "--data"])
+        .arg(dir.path().join("data"));
     let ran = Ran::of(command, b"").await;
     assert!(ran.code == 4 && ran.stderr.contains("sqlite:PATH") && !ran.stderr.contains("hunter2"), "{ran:?}");
 }

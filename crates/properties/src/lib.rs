@@ -9,8 +9,10 @@ pub mod call;
 pub mod cursor;
 pub mod delivery;
 pub mod headers;
+pub mod hl7;
 pub mod host;
 pub mod id;
+pub mod mllp;
 pub mod model;
 pub mod path_template;
 pub mod query;
@@ -35,8 +37,10 @@ pub const ALL: &[Property] = &[
     Property { name: "call", holds: call::holds },
     Property { name: "cursor", holds: cursor::holds },
     Property { name: "headers", holds: headers::holds },
+    Property { name: "hl7", holds: hl7::holds },
     Property { name: "host", holds: host::holds },
     Property { name: "id", holds: id::holds },
+    Property { name: "mllp", holds: mllp::holds },
     Property { name: "path_template", holds: path_template::holds },
     Property { name: "query", holds: query::holds },
     Property { name: "retry_after", holds: retry_after::holds },

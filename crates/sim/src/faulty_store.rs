@@ -559,6 +559,10 @@ impl Jobs for FaultyStore {
 
 impl StoreVitals for FaultyStore {}
 
+impl postrider_store::Signals for FaultyStore {}
+
+impl postrider_store::Spreading for FaultyStore {}
+
 /// Nothing is simulated of alerts: their task does not run.
 #[async_trait]
 impl Alerts for FaultyStore {

@@ -21,7 +21,9 @@ use crate::jobs::Jobs;
 use crate::read::StoreRead;
 use crate::records::*;
 use crate::security::SecurityDefinitions;
+use crate::signals::Signals;
 use crate::vitals::StoreVitals;
+use crate::workforce::Spreading;
 
 #[async_trait]
 pub trait Store:
@@ -37,6 +39,8 @@ pub trait Store:
     + Events
     + StoreVitals
     + Alerts
+    + Signals
+    + Spreading
 {
     // Intake.
 

@@ -25,9 +25,11 @@ pub mod postgres;
 mod read;
 mod records;
 mod security;
+mod signals;
 pub mod sqlite;
 mod unclaimed;
 mod vitals;
+mod workforce;
 
 pub use alerts::{AlertWrite, Alerts};
 pub use answers::{Claimed, KeptAnswer, KeyedAnswers};
@@ -50,5 +52,7 @@ pub use read::{
 };
 pub use records::*;
 pub use security::SecurityDefinitions;
+pub use signals::{Signal, Signals};
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use vitals::{StoreFigures, StoreVitals};
+pub use workforce::{Spreading, Workforce};

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod auth;
+pub mod codec;
 pub mod egress;
 pub mod guard;
 pub mod mail;
@@ -17,4 +18,6 @@ pub use auth::Credentials;
 pub use egress::Egress;
 pub use guard::Guard;
 pub use send::http::{HttpOptions, HttpSender};
-pub use send::{Outgoing, Sender, WebhookAttempt, check};
+pub use send::many::Senders;
+pub use send::mllp::MllpSender;
+pub use send::{Outgoing, Sender, WebhookAttempt, check, said};

@@ -1,6 +1,6 @@
 //! What TLS trusts: the public authorities and the system's, or only those of one file, or anything; and the certificate that it shows.
 //!
-//! TLS 1.2 and 1.3 with ring, HTTP/1.1 only. It must not know of sockets or requests; reading files blocks, so the caller does it on a
+//! TLS 1.2 and 1.3 with ring. It must not know of sockets or requests; reading files blocks, so the caller does it on a
 //! thread where that is allowed.
 
 use std::io::Read;
@@ -42,8 +42,16 @@ pub(crate) enum TlsError {
     Provider(String),
 }
 
+/// What is spoken over TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Speaks {
+    Http,
+    /// Something that has no name in ALPN, so none is offered.
+    Unnamed,
+}
+
 /// Reads what the settings name and builds the client's side of TLS. Blocks on files.
-pub(crate) fn client_config(settings: &TlsSettings) -> Result<Arc<ClientConfig>, TlsError> {
+pub(crate) fn client_config(settings: &TlsSettings, speaks: Speaks) -> Result<Arc<ClientConfig>, TlsError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
@@ -66,7 +74,10 @@ pub(crate) fn client_config(settings: &TlsSettings) -> Result<Arc<ClientConfig>,
             builder.with_client_auth_cert(chain, key).map_err(bad)?
         }
     };
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = match speaks {
+        Speaks::Http => vec![b"http/1.1".to_vec()],
+        Speaks::Unnamed => Vec::new(),
+    };
     Ok(Arc::new(config))
 }
 
@@ -76,7 +87,7 @@ pub(crate) fn client_config(settings: &TlsSettings) -> Result<Arc<ClientConfig>,
 /// In words: the file cannot be read or has no certificate.
 pub fn trusting(ca_path: Option<&str>) -> Result<ClientConfig, String> {
     let settings = TlsSettings { verify: true, ca_path: ca_path.map(str::to_owned), client: None };
-    let config = client_config(&settings).map_err(|error| error.to_string())?;
+    let config = client_config(&settings, Speaks::Unnamed).map_err(|error| error.to_string())?;
     let mut config = Arc::unwrap_or_clone(config);
     // The client negotiates by itself.
     config.alpn_protocols.clear();
@@ -185,7 +196,7 @@ mod tests {
     use super::*;
 
     fn refused(path: &str) -> TlsError {
-        client_config(&TlsSettings { ca_path: Some(path.to_owned()), ..TlsSettings::PUBLIC }).unwrap_err()
+        client_config(&TlsSettings { ca_path: Some(path.to_owned()), ..TlsSettings::PUBLIC }, Speaks::Http).unwrap_err()
     }
 
     #[test]
@@ -203,6 +214,6 @@ mod tests {
     #[test]
     fn the_public_authorities_are_trusted_by_default() {
         assert!(public_roots().len() >= webpki_roots::TLS_SERVER_ROOTS.len());
-        assert!(client_config(&TlsSettings::PUBLIC).is_ok());
+        assert!(client_config(&TlsSettings::PUBLIC, Speaks::Http).is_ok());
     }
 }

@@ -27,7 +27,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     // It measures the binary from outside, as a child process; the crates are for the parts of the ceiling.
     ("postrider-bench", &["postrider-core", "postrider-store", "postrider-wire"]),
     // For tests and fuzzing only: nothing may depend on it.
-    ("postrider-properties", &["postrider-core", "postrider-store", "postrider-config", "postrider-web"]),
+    (
+        "postrider-properties",
+        &["postrider-core", "postrider-store", "postrider-wire", "postrider-config", "postrider-web"],
+    ),
     ("xtask", &[]),
 ];
 

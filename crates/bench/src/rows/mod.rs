@@ -10,6 +10,7 @@ mod idle;
 mod latency;
 mod many_connections;
 mod memory_million;
+mod mllp;
 mod neighbour;
 mod start_million;
 mod statements;
@@ -25,6 +26,7 @@ pub enum Row {
     AcceptOnly,
     BatchPublish,
     Fifo,
+    Mllp,
     Latency,
     Statements,
     ManyConnections,
@@ -54,11 +56,12 @@ pub const fn detail(name: &'static str, value: f64) -> Detail {
 
 impl Row {
     /// Those that need a million messages come last and in the order in which they can share them.
-    pub const ALL: [Row; 11] = [
+    pub const ALL: [Row; 12] = [
         Row::EndToEnd,
         Row::AcceptOnly,
         Row::BatchPublish,
         Row::Fifo,
+        Row::Mllp,
         Row::Latency,
         Row::Statements,
         Row::ManyConnections,
@@ -74,6 +77,7 @@ impl Row {
             Row::AcceptOnly => "accept_only",
             Row::BatchPublish => "batch_publish",
             Row::Fifo => "fifo",
+            Row::Mllp => "mllp",
             Row::Latency => "latency",
             Row::Statements => "statements",
             Row::ManyConnections => "many_connections",
@@ -90,6 +94,7 @@ impl Row {
             Row::AcceptOnly => accept_only::FIGURES,
             Row::BatchPublish => batch_publish::FIGURES,
             Row::Fifo => fifo::FIGURES,
+            Row::Mllp => mllp::FIGURES,
             Row::Latency => latency::FIGURES,
             Row::Statements => statements::FIGURES,
             Row::ManyConnections => many_connections::FIGURES,
@@ -111,6 +116,7 @@ impl Row {
             Row::AcceptOnly => accept_only::measure(bench).await,
             Row::BatchPublish => batch_publish::measure(bench).await,
             Row::Fifo => fifo::measure(bench).await,
+            Row::Mllp => mllp::measure(bench).await,
             Row::Latency => latency::measure(bench).await,
             Row::Statements => statements::measure(bench).await,
             Row::ManyConnections => many_connections::measure(bench).await,

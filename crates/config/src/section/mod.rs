@@ -27,6 +27,7 @@ pub const SECTIONS: &[&dyn Section] = &[
     &pubsub_topic::Topics,
     &pubsub_subscription::Subscriptions,
     &outgoing::REST,
+    &outgoing::MLLP,
 ];
 
 /// Sections of ours that later versions have: refused, since leaving one out would leave deliveries out.
@@ -34,7 +35,6 @@ pub(crate) const TO_COME: &[&str] = &[
     "outgoing_soap",
     "outconn_soap",
     "outgoing_fhir",
-    "outgoing_mllp",
     "channel_rest",
     "channel_soap",
     "services",

@@ -26,6 +26,13 @@ pub const REST: Outgoing = Outgoing {
     required: &["host", "url_path"],
 };
 
+pub const MLLP: Outgoing = Outgoing {
+    kind: ConnectionKind::Mllp,
+    name: "outgoing_mllp",
+    meaning: "Connections to receivers of HL7 version 2 over MLLP.",
+    required: &["address"],
+};
+
 impl Outgoing {
     fn object(&self, name: &str, written: &Map<String, Value>) -> Object {
         let keys = canonical(self.kind, written);

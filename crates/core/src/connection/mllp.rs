@@ -23,6 +23,8 @@ pub struct MllpTarget {
     pub message_bytes_max: u32,
     /// Sockets at most; each has one message in flight.
     pub pool_size: u32,
+    /// `false`: each message has a socket of its own, for receivers that get mixed up otherwise.
+    pub keep_open: bool,
     /// A socket on which nothing went on for this long is closed; `None` = never.
     pub idle_close: Option<Wait>,
     /// At least this long between an acknowledgment and the next message on the same socket.

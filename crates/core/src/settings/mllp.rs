@@ -78,6 +78,7 @@ const MLLP_KEYS: &[KeyDoc] = &[
     .of(Shape::Whole { min: 1, max: MESSAGE_BYTES_MAX }),
     key("pool_size", "1", "a whole number from 1 to 100", "Sockets at most; each has one message in flight.")
         .of(Shape::Whole { min: 1, max: POOL_SIZE_MAX }),
+    key("keep_open", "true", TRUE_FALSE, "false gives each message a socket of its own.").of(Shape::Flag),
     key(
         "idle_close_seconds",
         "300",
@@ -149,6 +150,7 @@ fn parse(written: &Map<String, Value>) -> Result<ConnectionSpec, Vec<SettingErro
     let write_timeout = millis(&mut reader, "write_timeout_ms", 30_000);
     let message_bytes_max = reader.whole("max_msg_size", 1..=MESSAGE_BYTES_MAX).unwrap_or(2 << 20);
     let pool_size = reader.whole("pool_size", 1..=POOL_SIZE_MAX).unwrap_or(1);
+    let keep_open = reader.flag("keep_open").unwrap_or(true);
     let idle_close_s = reader.whole("idle_close_seconds", 0..=IDLE_CLOSE_S_MAX).unwrap_or(300);
     let gap_min = Wait::from_millis(reader.whole("min_gap_ms", 0..=GAP_MS_MAX).unwrap_or(0).into());
     let segment_ends = reader.choice("segment_ends", |text| match text {
@@ -181,6 +183,7 @@ fn parse(written: &Map<String, Value>) -> Result<ConnectionSpec, Vec<SettingErro
         ack_timeout,
         message_bytes_max,
         pool_size,
+        keep_open,
         idle_close: (idle_close_s > 0).then(|| Wait::from_secs(idle_close_s.into())),
         gap_min,
         segment_ends: segment_ends.unwrap_or(SegmentEnds::AsIs),

@@ -151,6 +151,7 @@ impl Fifo {
             ToRunner::ConnectionChanged => self.connection_changed(),
             ToRunner::LeaseLost => self.lose(),
             ToRunner::Stop => self.leave(Exit::Stopped),
+            ToRunner::GiveBack => self.leave(Exit::GivenBack),
             ToRunner::Abort => self.abort(),
         }
     }

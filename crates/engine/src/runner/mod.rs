@@ -48,6 +48,8 @@ pub(crate) enum ToRunner {
     LeaseLost,
     /// Finish what is under way, begin nothing.
     Stop,
+    /// The same, and another worker goes on with the queue.
+    GiveBack,
     /// Stop waiting for what is under way.
     Abort,
 }
@@ -57,6 +59,8 @@ pub(crate) enum ToRunner {
 pub(crate) enum Exit {
     /// Told to; all decisions are written.
     Stopped,
+    /// Told to, for another worker; all decisions are written.
+    GivenBack,
     /// The lease is gone.
     Lost,
     /// `ordered` was changed: the other kind of runner goes on under the same lease.

@@ -191,6 +191,7 @@ impl Unordered {
             ToRunner::ConnectionChanged => self.connection_changed(),
             ToRunner::LeaseLost => self.lose(),
             ToRunner::Stop => self.leave(Exit::Stopped),
+            ToRunner::GiveBack => self.leave(Exit::GivenBack),
             ToRunner::Abort => self.abort(),
         }
     }

@@ -361,6 +361,10 @@ impl Jobs for Faltering {
 
 impl StoreVitals for Faltering {}
 
+impl postrider_store::Signals for Faltering {}
+
+impl postrider_store::Spreading for Faltering {}
+
 #[async_trait]
 impl Alerts for Faltering {
     async fn write_alert(&self, write: AlertWrite) -> Result<bool, StoreError> {

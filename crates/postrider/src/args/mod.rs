@@ -68,6 +68,8 @@ pub struct GlobalArgs {
 pub enum Command {
     /// Run the server
     Serve(ServeArgs),
+    /// Deliver what waits in a store that several processes share, without an API
+    Worker(WorkerArgs),
     /// Call a connection and print what became of it
     Send(SendArgs),
     /// Store a request for a connection without calling it first
@@ -153,8 +155,8 @@ pub struct ServeArgs {
     #[arg(long, value_name = "FILE", env = "POSTRIDER_CONFIG")]
     pub config: Option<OsString>,
 
-    /// The store: sqlite:PATH; else `postrider.db` in the data directory
-    #[arg(long, value_name = "STORE", env = "POSTRIDER_STORE", conflicts_with = "demo")]
+    /// The store: sqlite:PATH or postgres://USER@HOST/DATABASE; else `postrider.db` in the data directory
+    #[arg(long, value_name = "STORE", env = "POSTRIDER_STORE", hide_env_values = true, conflicts_with = "demo")]
     pub store: Option<String>,
 
     /// After a restore: go on with the queues that it paused
@@ -164,6 +166,13 @@ pub struct ServeArgs {
     /// Try it out: connections to a built-in flaky receiver, some traffic, and a data directory that is gone afterwards
     #[arg(long)]
     pub demo: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct WorkerArgs {
+    /// The store: postgres://USER@HOST/DATABASE, shared with the servers
+    #[arg(long, value_name = "STORE", env = "POSTRIDER_STORE", hide_env_values = true)]
+    pub store: String,
 }
 
 #[cfg(test)]

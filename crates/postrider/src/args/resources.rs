@@ -12,7 +12,7 @@ pub enum ConnectionsCommand {
     },
     /// For example: connections create rest "Billing API" host=http://127.0.0.1:9000 use_queue=true max_retries=3
     Create {
-        /// rest; left out with --file
+        /// rest or mllp; left out with --file
         #[arg(required_unless_present = "file", value_name = "TYPE")]
         kind: Option<String>,
         #[arg(required_unless_present = "file")]

@@ -70,7 +70,7 @@ pub(super) fn insert_body(json: &mut Map<String, Value>, body: &[u8]) {
 /// What became of a call. At most one flag is set; with none set it was not delivered and is nowhere, and `error` says why.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SendResult {
-    /// Delivered: the remote system answered 2xx, and its answer is in `response`.
+    /// Delivered: the remote system answered 2xx, or acknowledged with `AA` or `CA`; its answer is in `response`.
     pub is_ok: bool,
     /// In the connection's queue under `msg_id`.
     pub is_in_queue: bool,
@@ -94,7 +94,12 @@ pub struct SendResult {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Response {
-    pub status: u16,
+    /// The HTTP status; `None` where the remote system does not speak HTTP (MLLP).
+    #[serde(default)]
+    pub status: Option<u16>,
+    /// The code of an HL7 acknowledgment: `AA`, `AE`, `AR`, `CA`, `CE` or `CR`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ack_code: Option<String>,
     #[serde(default)]
     pub headers: Value,
     /// As text; `None` where it is not text.
@@ -178,6 +183,10 @@ mod tests {
     fn z30_a_result_object_reads_and_writes_the_same() {
         let json = serde_json::json!({"is_ok": false, "is_in_queue": true, "is_in_dlq": false, "msg_id": "msg_1", "cid": "c",
             "error": "status 500", "response": {"status": 500, "headers": {}, "body_base64": "/wA=", "data": null}});
+        let acknowledged = serde_json::json!({"is_ok": true, "is_in_queue": false, "is_in_dlq": false, "msg_id": "msg_1", "cid": "c", "error": null,
+            "response": {"status": null, "headers": {}, "body": "MSH|", "ack_code": "AA", "ack_text": null, "data": null}});
+        let read: SendResult = serde_json::from_value(acknowledged.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&read).unwrap(), acknowledged);
         let result: SendResult = serde_json::from_value(json.clone()).unwrap();
         assert_eq!(result.response.as_ref().unwrap().bytes().unwrap(), &b"\xff\x00"[..]);
         assert_eq!(serde_json::to_value(&result).unwrap(), json);

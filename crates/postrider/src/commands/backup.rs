@@ -16,8 +16,13 @@ use crate::serve::store::{DATABASE, StoreAddress};
 
 pub async fn run(global: &GlobalArgs, args: BackupArgs) -> Result<Exit, Failed> {
     let named = std::env::var("POSTRIDER_STORE").ok();
-    let StoreAddress::Sqlite(database) = StoreAddress::parse(named.as_deref(), &global.data)
+    let address = StoreAddress::parse(named.as_deref(), &global.data)
         .map_err(|error| Failed::new(Exit::Refused, error.to_string()))?;
+    let StoreAddress::Sqlite(database) = address else {
+        let message =
+            "`backup` copies the store of a data directory; for PostgreSQL use its own tools, such as pg_dump";
+        return Err(Failed::new(Exit::Refused, message));
+    };
     let copied = copy(&database, &args.to).await?;
     report(global, &args.to, &copied, &[]);
     if !global.json && global.data.join("secrets.key").exists() {

@@ -1,7 +1,9 @@
 //! `import`: shows what a file changes, asks on a terminal, and applies it, all of it or nothing.
 
 use std::io::{IsTerminal, Write};
+use std::time::Duration;
 
+use indicatif::ProgressBar;
 use postrider::{Client, ClientError, FieldProblem, ImportOptions, Imported, ImportedKey, ImportedObject};
 use serde_json::Value;
 
@@ -48,7 +50,10 @@ pub async fn run(global: &GlobalArgs, args: ImportArgs) -> Result<Exit, Failed> 
 
 /// A refused file is told as compilers do: each error begins with file, line and column.
 async fn import(client: &Client, text: &str, options: &ImportOptions, name: &str) -> Result<Imported, Failed> {
-    client.import(text, options).await.map_err(|error| match error {
+    let spinner = spinner(if options.dry_run { "looking at what changes" } else { "applying" });
+    let imported = client.import(text, options).await;
+    spinner.finish_and_clear();
+    imported.map_err(|error| match error {
         ClientError::Refused(mut problem) if problem.errors.iter().any(|error| error.line.is_some()) => {
             let message = problem.to_string();
             problem.errors.iter_mut().for_each(|error| error.field = located(error, name));
@@ -57,6 +62,13 @@ async fn import(client: &Client, text: &str, options: &ImportOptions, name: &str
         }
         other => other.into(),
     })
+}
+
+/// On standard error, and only where that is a terminal: one answer comes, and a long file takes a while.
+fn spinner(doing: &'static str) -> ProgressBar {
+    let spinner = ProgressBar::new_spinner().with_message(doing);
+    spinner.enable_steady_tick(Duration::from_millis(120));
+    spinner
 }
 
 fn located(finding: &FieldProblem, name: &str) -> String {

@@ -33,6 +33,7 @@ pub async fn run(args: Args) -> Result<Exit, Failed> {
     let global = args.global;
     match args.command {
         Command::Serve(args) => serve::run(&global.data, args).await,
+        Command::Worker(args) => serve::worker::run(&global.data, args).await,
         Command::Send(args) => send::run(&global, args, send::How::Send).await,
         Command::Publish(args) => publish::run(&global, args).await,
         Command::Queue(command) => queue::run(&global, command).await,

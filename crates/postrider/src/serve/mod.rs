@@ -12,6 +12,7 @@ mod service;
 pub mod settings;
 mod signals;
 pub mod store;
+pub mod worker;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -20,10 +21,10 @@ use std::time::Duration;
 
 use postrider_core::Wait;
 use postrider_core::log;
-use postrider_engine::{Clock, Dice, Engine, EngineOptions, SystemClock, SystemDice, Vault};
+use postrider_engine::{Clock, Dice, Engine, EngineOptions, Keyring, SystemClock, SystemDice, Vault};
 use postrider_store::Store;
 use postrider_web::{AdminKey, ApiOptions, AppState, BindError, Entrance, KeyError, Server, ServerLimits};
-use postrider_wire::{Egress, HttpOptions, HttpSender};
+use postrider_wire::{Egress, HttpOptions, Senders};
 
 use crate::args::ServeArgs;
 use crate::demo::Demo;
@@ -34,6 +35,7 @@ use data_dir::DataDir;
 use server_file::ServerFile;
 use settings::Settings;
 use signals::Signals;
+use store::Opened;
 
 /// Runs until a signal says stop.
 pub async fn run(data: &Path, args: ServeArgs) -> Result<Exit, Failed> {
@@ -48,11 +50,11 @@ pub async fn run(data: &Path, args: ServeArgs) -> Result<Exit, Failed> {
     let data = if args.demo { DataDir::temporary()? } else { DataDir::at(data)? };
     // The port first: a server that nobody can reach must not deliver, and one that opens a large store says so to those who ask.
     let front = Front::open(args.listen, settings.stop).await?;
-    let store = store::open(args.store.as_deref(), &data).await?;
+    let opened = store::open(args.store.as_deref(), &data).await?;
     if args.resume {
-        resume(&*store).await?;
+        resume(&*opened.store).await?;
     }
-    let running = Running::start(store, &data, front, &settings, config.as_ref()).await?;
+    let running = Running::start(opened, &data, front, &settings, config.as_ref()).await?;
     let demo = if args.demo { Some(Demo::start(&running.address, running.demo_key.as_deref()).await?) } else { None };
     service::ready(&running.address);
     let exit = running.until_stopped(&mut signals, settings.stop).await;
@@ -104,13 +106,14 @@ struct Running {
 
 impl Running {
     async fn start(
-        store: Arc<dyn Store>,
+        opened: Opened,
         data: &DataDir,
         front: Front,
         settings: &Settings,
         config: Option<&Config>,
     ) -> Result<Running, Failed> {
         let Front { clock, address, entrance, served, stop } = front;
+        let store = Arc::clone(&opened.store);
         let dice = SystemDice::shared();
         let mut keyring = settings.secrets_key.keyring(data)?;
         if let Some(config) = config {
@@ -120,17 +123,7 @@ impl Running {
         }
         let made = admin_key(&*store, settings.admin_key.as_deref(), &*dice).await?;
         let admin = AdminKey::load(&*store).await?;
-        let egress = Arc::new(Egress::new(&settings.opened));
-        let options = EngineOptions {
-            keyring,
-            mailer: settings.outside.mailer(&egress)?,
-            spans: settings.outside.spans(&egress)?,
-            ..settings.engine.clone()
-        };
-        let sender = Arc::new(HttpSender::new(HttpOptions::default(), egress));
-        let engine = Engine::start(Arc::clone(&store), sender, Arc::clone(&clock), dice, options)
-            .await
-            .map_err(|error| Failed::new(Exit::StoreUnavailable, error.to_string()))?;
+        let engine = engine(&opened, Arc::clone(&clock), dice, keyring, settings).await?;
         let api = ApiOptions { masked_headers: settings.masked_headers.clone(), ..ApiOptions::default() };
         entrance.open(postrider_web::router(AppState::new(engine.clone(), clock, api), admin));
         let file = ServerFile::write(data.path(), &address)?;
@@ -176,16 +169,7 @@ impl Running {
         if let Err(error) = self.served.await {
             tracing::error!(event = log::HTTP_ENDED, %error, "the API ended with an error");
         }
-        match tokio::time::timeout(part_of(within, 15), self.store.close()).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => {
-                tracing::warn!(event = log::STORE_CLOSE_FAILED, %error, "the store did not close cleanly; it recovers at the next start")
-            }
-            Err(_) => tracing::warn!(
-                event = log::STORE_CLOSE_FAILED,
-                "the store did not close in time; it recovers at the next start"
-            ),
-        }
+        close(&*self.store, within).await;
         drop(self.file);
         tracing::info!(event = log::SERVER_STOPPED, "stopped");
     }
@@ -194,6 +178,41 @@ impl Running {
 /// So many hundredths of a stop's bound: 60 for attempts under way, 15 for the answers to their callers, 15 for closing the store.
 fn part_of(bound: Wait, hundredths: u64) -> Duration {
     Duration::from_millis(bound.as_millis() * hundredths / 100)
+}
+
+async fn close(store: &dyn Store, within: Wait) {
+    match tokio::time::timeout(part_of(within, 15), store.close()).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => {
+            tracing::warn!(event = log::STORE_CLOSE_FAILED, %error, "the store did not close cleanly; it recovers at the next start")
+        }
+        Err(_) => tracing::warn!(
+            event = log::STORE_CLOSE_FAILED,
+            "the store did not close in time; it recovers at the next start"
+        ),
+    }
+}
+
+/// Starts delivering what is in the store.
+async fn engine(
+    opened: &Opened,
+    clock: Arc<dyn Clock>,
+    dice: Arc<dyn Dice>,
+    keyring: Keyring,
+    settings: &Settings,
+) -> Result<Engine, Failed> {
+    let egress = Arc::new(Egress::new(&settings.opened));
+    let options = EngineOptions {
+        keyring,
+        mailer: settings.outside.mailer(&egress)?,
+        spans: settings.outside.spans(&egress)?,
+        other_workers: opened.is_shared,
+        ..settings.engine.clone()
+    };
+    let sender = Arc::new(Senders::new(HttpOptions::default(), egress));
+    Engine::start(Arc::clone(&opened.store), sender, clock, dice, options)
+        .await
+        .map_err(|error| Failed::new(Exit::StoreUnavailable, error.to_string()))
 }
 
 async fn admin_key(store: &dyn Store, given: Option<&str>, dice: &dyn Dice) -> Result<Option<String>, Failed> {

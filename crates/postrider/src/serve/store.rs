@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use postrider_core::SettingError;
-use postrider_store::{SqliteOptions, SqliteStore, Store, StoreError};
+use postrider_store::{Database, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore, Store, StoreError};
 
 use super::data_dir::DataDir;
 use crate::exit::{Exit, Failed};
@@ -14,14 +14,18 @@ pub const DATABASE: &str = "postrider.db";
 /// The option and the variable that name a store.
 const SETTING: &str = "store";
 
-/// Where a store is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What may be named.
+const ALLOWED: &str = "sqlite:PATH or postgres://USER@HOST/DATABASE";
+
+/// Where a store is. Its text never shows a password.
+#[derive(Clone, Debug)]
 pub enum StoreAddress {
     Sqlite(PathBuf),
+    Postgres(Box<Database>),
 }
 
 impl StoreAddress {
-    /// `sqlite:PATH`; nothing is the database in the data directory.
+    /// `sqlite:PATH`, or a URL of PostgreSQL; nothing is the database in the data directory.
     ///
     /// # Errors
     /// Names what is allowed. An address may carry a password, so none is repeated.
@@ -34,23 +38,38 @@ impl StoreAddress {
                 // `sqlite:///a/b` is `/a/b`, as elsewhere.
                 Ok(StoreAddress::Sqlite(path.strip_prefix("//").unwrap_or(path).into()))
             }
-            Some(("postgres" | "postgresql", _)) => {
-                let given = "an address of PostgreSQL";
-                Err(SettingError::new(SETTING, given, "sqlite:PATH: this version has no PostgreSQL store"))
-            }
-            _ => Err(SettingError::new(SETTING, "something else", "sqlite:PATH")),
+            Some(("postgres" | "postgresql", _)) => match Database::parse(given) {
+                Ok(database) => Ok(StoreAddress::Postgres(Box::new(database))),
+                Err(error) => {
+                    Err(SettingError::new(SETTING, "a URL of PostgreSQL that cannot be used", error.to_string()))
+                }
+            },
+            _ => Err(SettingError::new(SETTING, "something else", ALLOWED)),
         }
     }
 }
 
-/// Refused when another server has it, when it cannot be written, and when it is no store of ours.
-pub async fn open(given: Option<&str>, data: &DataDir) -> Result<Arc<dyn Store>, Failed> {
-    let StoreAddress::Sqlite(database) =
+/// A store, and whether other processes may have it too.
+pub struct Opened {
+    pub store: Arc<dyn Store>,
+    pub is_shared: bool,
+}
+
+/// Refused when another server has it and it cannot be shared, when it cannot be reached or written, and when it is no store of ours.
+pub async fn open(given: Option<&str>, data: &DataDir) -> Result<Opened, Failed> {
+    let address =
         StoreAddress::parse(given, data.path()).map_err(|error| Failed::new(Exit::Refused, error.to_string()))?;
+    let database = match address {
+        StoreAddress::Postgres(database) => {
+            let store = PostgresStore::open(&database, PostgresOptions::default()).await?;
+            return Ok(Opened { store: Arc::new(store), is_shared: true });
+        }
+        StoreAddress::Sqlite(database) => database,
+    };
     // Opening reads and writes files, and may migrate them.
     let opened = tokio::task::spawn_blocking(move || SqliteStore::open(&database, SqliteOptions::default())).await;
     match opened {
-        Ok(Ok(store)) => Ok(Arc::new(store)),
+        Ok(Ok(store)) => Ok(Opened { store: Arc::new(store), is_shared: false }),
         Ok(Err(error)) => Err(error.into()),
         Err(error) => Err(Failed::new(Exit::StoreUnavailable, format!("the store cannot be opened: {error}"))),
     }
@@ -72,14 +91,17 @@ mod tests {
     #[test]
     fn a_store_is_named_by_its_kind_and_a_refusal_repeats_no_password() {
         let read = |given| StoreAddress::parse(given, Path::new("/data")).map_err(|error| error.to_string());
-        let at = |path: &str| Ok(StoreAddress::Sqlite(path.into()));
-        assert_eq!(read(None), at("/data/postrider.db"));
-        assert_eq!(read(Some("")), at("/data/postrider.db"));
-        assert_eq!(read(Some("sqlite:here.db")), at("here.db"));
-        assert_eq!(read(Some("sqlite:///var/here.db")), at("/var/here.db"));
-        for bad in ["postgres://ada:hunter2@db/x", "mysql://ada:hunter2@db/x", "hunter2", "sqlite:"] {
+        let shown = |given| format!("{:?}", read(given).unwrap());
+        assert_eq!(shown(None), "Sqlite(\"/data/postrider.db\")");
+        assert_eq!(shown(Some("")), "Sqlite(\"/data/postrider.db\")");
+        assert_eq!(shown(Some("sqlite:here.db")), "Sqlite(\"here.db\")");
+        assert_eq!(shown(Some("sqlite:///var/here.db")), "Sqlite(\"/var/here.db\")");
+        let database = shown(Some("postgres://ada:hunter2@db/x"));
+        assert!(database.contains("`x` on db") && !database.contains("hunter2"), "{database}");
+        for bad in ["postgres://ada:hunter2@db/x?sslmode=maybe", "mysql://ada:hunter2@db/x", "hunter2", "sqlite:"] {
             let refused = read(Some(bad)).unwrap_err();
-            assert!(refused.contains("sqlite:PATH") && !refused.contains("hunter2"), "{refused}");
+            assert!(!refused.contains("hunter2"), "{refused}");
         }
+        assert!(read(Some("mysql://x")).unwrap_err().contains("sqlite:PATH or postgres://"));
     }
 }

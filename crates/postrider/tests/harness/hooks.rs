@@ -130,7 +130,20 @@ impl Hooks {
 
     /// kill -9, and a new process over the same data.
     pub async fn kill_and_restart(self) -> Hooks {
+        self.restart_opening("127.0.0.0/8").await
+    }
+
+    /// kill -9, and a new process that opens other ranges.
+    pub async fn restart_opening(self, ranges: &str) -> Hooks {
         self.server.kill_nine().await;
+        let server = Server::of(command(&self.data, ranges)).await;
+        Hooks { api: Api::new(&server.address), server, data: self.data, _dir: self._dir }
+    }
+
+    /// A new process that has not got the key under which secrets were sealed.
+    pub async fn restart_without_its_key(self) -> Hooks {
+        self.server.kill_nine().await;
+        std::fs::remove_file(self.data.join("secrets.key")).unwrap();
         let server = Server::of(command(&self.data, "127.0.0.0/8")).await;
         Hooks { api: Api::new(&server.address), server, data: self.data, _dir: self._dir }
     }

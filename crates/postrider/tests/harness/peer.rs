@@ -19,7 +19,14 @@ pub struct Peer {
 
 impl Peer {
     pub async fn start(script: &str) -> Peer {
+        Peer::start_with(&[script]).await
+    }
+
+    /// A script of the lab and its options.
+    pub async fn start_with(command: &[&str]) -> Peer {
+        let (script, options) = command.split_first().unwrap();
         let mut child = Peer::tool(script)
+            .args(options)
             .arg("--stop-with-stdin")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -21,9 +21,11 @@ mod retention;
 mod rows;
 mod security;
 mod settle;
+mod signals;
 mod topics;
 mod vitals;
 mod window;
+mod workforce;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -59,6 +59,7 @@ pub(super) async fn has_taker(work: &Work, command: &Command, queue: Option<&Que
     }
     let Some(owner) = queue.and_then(|queue| queue.owner) else { return Ok(false) };
     if !ownership::living(work, &BTreeSet::from([owner]), now).await?.is_empty() {
+        work.tell_of_queue(command.queue_id, Some(owner));
         return Ok(true);
     }
     // The dead owner's lease ends with this, and a change by version may follow.

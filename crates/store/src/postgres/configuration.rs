@@ -16,6 +16,7 @@ use super::{commands, endpoints, events};
 use crate::{Project, StoreError};
 
 pub(super) async fn create_project(work: &Work, project: &Project) -> Outcome<()> {
+    work.tell_of_configuration();
     let taken = "SELECT 1 FROM project WHERE name = $1 OR id = $2";
     if work.exists(taken, &[&project.name, &project.id.key()]).await? {
         return Err(StoreError::Conflict(format!("there is a project `{}` already", project.name)).into());
@@ -27,6 +28,7 @@ pub(super) async fn create_project(work: &Work, project: &Project) -> Outcome<()
 }
 
 pub(super) async fn replace_project(work: &Work, project: &Project) -> Outcome<()> {
+    work.tell_of_configuration();
     let id = project.id.key();
     require_project(work, project.id, "FOR UPDATE").await?;
     if work.exists("SELECT 1 FROM project WHERE name = $1 AND id <> $2", &[&project.name, &id]).await? {
@@ -56,6 +58,7 @@ async fn check_name(work: &Work, connection: &Connection) -> Outcome<()> {
 }
 
 pub(super) async fn create_connection(work: &Work, connection: &Connection) -> Outcome<()> {
+    work.tell_of_configuration();
     require_project(work, connection.project_id, "FOR SHARE").await?;
     check_name(work, connection).await?;
     security::require_named(work, connection).await?;
@@ -90,6 +93,7 @@ pub(super) async fn create_connection(work: &Work, connection: &Connection) -> O
 }
 
 pub(super) async fn replace_connection(work: &Work, connection: &Connection, version: u32) -> Outcome<()> {
+    work.tell_of_configuration();
     let id = connection.id.key();
     let sql = "SELECT version, kind, project_id FROM connection WHERE id = $1 FOR UPDATE";
     let stored = work
@@ -138,6 +142,7 @@ pub(super) async fn replace_connection(work: &Work, connection: &Connection, ver
 
 /// One transaction, however much waits: nobody stores into this queue or settles in it meanwhile.
 pub(super) async fn delete_connection(work: &Work, id: ConnectionId, forced: bool, now: Timestamp) -> Outcome<()> {
+    work.tell_of_configuration();
     let key = id.key();
     if !work.exists("SELECT 1 FROM connection WHERE id = $1 FOR UPDATE", &[&key]).await? {
         return Err(StoreError::NotFound { what: "connection" }.into());

@@ -83,6 +83,7 @@ async fn refuse_taken_name(work: &Work, new: &ApiKey) -> Outcome<()> {
 }
 
 pub(super) async fn create(work: &Work, new: &ApiKey) -> Outcome<()> {
+    work.tell_of_configuration();
     if let Some(project_id) = new.project_id {
         require_project(work, project_id, "FOR SHARE").await?;
     }
@@ -95,6 +96,7 @@ pub(super) async fn create(work: &Work, new: &ApiKey) -> Outcome<()> {
 }
 
 pub(super) async fn replace(work: &Work, new: &ApiKey, version: u32) -> Outcome<()> {
+    work.tell_of_configuration();
     let sql = "SELECT version FROM api_key WHERE id = $1 FOR UPDATE";
     match work.first(sql, &[&new.id.key()], |row| Cells::of(row).number::<u32>()).await? {
         None => return Err(StoreError::NotFound { what: "key" }.into()),
@@ -109,6 +111,7 @@ pub(super) async fn replace(work: &Work, new: &ApiKey, version: u32) -> Outcome<
 }
 
 pub(super) async fn delete(work: &Work, id: KeyId) -> Outcome<()> {
+    work.tell_of_configuration();
     match work.execute("DELETE FROM api_key WHERE id = $1", &[&id.key()]).await? {
         0 => Err(StoreError::NotFound { what: "key" }.into()),
         _ => Ok(()),

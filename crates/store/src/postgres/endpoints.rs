@@ -77,6 +77,7 @@ fn found(rows: u64) -> Outcome<()> {
 }
 
 pub(super) async fn create(work: &Work, row: &EndpointRow) -> Outcome<()> {
+    work.tell_of_configuration();
     let id = row.id.key();
     let kind = ConnectionKind::Webhook.as_str();
     if !work.exists("SELECT 1 FROM connection WHERE id = $1 AND kind = $2 FOR SHARE", &[&id, &kind]).await? {
@@ -108,6 +109,7 @@ pub(super) async fn create(work: &Work, row: &EndpointRow) -> Outcome<()> {
 }
 
 pub(super) async fn replace_keys(work: &Work, id: ConnectionId, keys: &EndpointKeys, version: u32) -> Outcome<()> {
+    work.tell_of_configuration();
     let id = id.key();
     let sql = "SELECT version FROM endpoint WHERE id = $1 FOR UPDATE";
     let stored = work.first(sql, &[&id], |row| Cells::of(row).number::<u32>()).await?.ok_or(MISSING)?;
@@ -129,6 +131,7 @@ pub(super) async fn replace_keys(work: &Work, id: ConnectionId, keys: &EndpointK
 
 /// With its connection.
 pub(super) async fn delete(work: &Work, id: ConnectionId) -> Outcome<()> {
+    work.tell_of_configuration();
     work.execute("DELETE FROM endpoint WHERE id = $1", &[&id.key()]).await?;
     Ok(())
 }

@@ -176,6 +176,7 @@ fn read_push(row: &Row) -> Result<PushSubscription, StoreError> {
 }
 
 pub(super) async fn create_push(work: &Work, subscription: &PushSubscription) -> Outcome<()> {
+    work.tell_of_configuration();
     require_connection(work, subscription).await?;
     refuse_taken_name(work, subscription).await?;
     if work.exists("SELECT 1 FROM push_subscription WHERE id = $1", &[&subscription.id.key()]).await? {
@@ -197,6 +198,7 @@ pub(super) async fn create_push(work: &Work, subscription: &PushSubscription) ->
 }
 
 pub(super) async fn replace_push(work: &Work, subscription: &PushSubscription, version: u32) -> Outcome<()> {
+    work.tell_of_configuration();
     require_connection(work, subscription).await?;
     let id = subscription.id.key();
     let sql = "SELECT version FROM push_subscription WHERE id = $1 FOR UPDATE";
@@ -221,6 +223,7 @@ pub(super) async fn replace_push(work: &Work, subscription: &PushSubscription, v
 }
 
 pub(super) async fn delete_push(work: &Work, id: SubscriptionId) -> Outcome<()> {
+    work.tell_of_configuration();
     match work.execute("DELETE FROM push_subscription WHERE id = $1", &[&id.key()]).await? {
         0 => Err(StoreError::NotFound { what: "subscription" }.into()),
         _ => Ok(()),
@@ -229,6 +232,7 @@ pub(super) async fn delete_push(work: &Work, id: SubscriptionId) -> Outcome<()> 
 
 /// With their connection.
 pub(super) async fn delete_push_to(work: &Work, connection: ConnectionId) -> Outcome<()> {
+    work.tell_of_configuration();
     work.execute("DELETE FROM push_subscription WHERE connection_id = $1", &[&connection.key()]).await?;
     Ok(())
 }

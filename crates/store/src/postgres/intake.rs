@@ -64,6 +64,7 @@ pub(super) async fn enqueue(work: &Work, batch: &[&NewDelivery]) -> Outcome<Vec<
     let first_positions = count_in(work, &added).await?;
     insert_hot(work, &admitted, &first_positions).await?;
     queues::want_owners(work, &added.keys().copied().collect()).await?;
+    added.iter().for_each(|(id, place)| work.tell_of_queue(*id, place.owner));
     work.context.counters.enqueued.fetch_add(admitted.len() as u64, std::sync::atomic::Ordering::Relaxed);
     let mut taken = admitted.iter();
     for answer in &mut answers {

@@ -35,6 +35,7 @@ mod rows;
 mod schema;
 mod security;
 mod settle;
+mod signals;
 mod streams;
 #[cfg(test)]
 mod tests;
@@ -46,6 +47,7 @@ mod vitals;
 mod walk;
 mod window;
 mod work;
+mod workforce;
 mod writer;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,6 +61,7 @@ use tokio::task::JoinHandle;
 use crate::{Statistics, StoreError, StoreLimits};
 use group::Job;
 use readers::Readers;
+use signals::{Bell, Ear};
 use work::{Context, Counters};
 use writer::Run;
 
@@ -91,6 +94,9 @@ pub struct PostgresStore {
     writers: Pool,
     context: Arc<Context>,
     closing: Arc<AtomicBool>,
+    ear: Ear,
+    /// Tells other processes what this one did.
+    telling: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// Each kind of work has its own, so that none waits behind another.
@@ -152,11 +158,12 @@ impl PostgresStore {
     /// `Unavailable` when the database is not there, when a pooler in between drops the settings of sessions, or when a newer server wrote
     /// the schema; `Corrupt` when the schema has tables of another program.
     pub async fn open(database: &Database, options: PostgresOptions) -> Result<Self, StoreError> {
-        open::prepare(database).await.map_err(|fault| opening(database, fault.into()))?;
+        let name = open::prepare(database).await.map_err(|fault| opening(database, fault.into()))?;
         let context = Arc::new(Context {
             limits: options.limits,
             lease_clock: options.lease_clock,
             counters: Counters::default(),
+            bell: Bell::default(),
         });
         let closing = Arc::new(AtomicBool::new(false));
         let writers = database.pool(WRITERS_MAX)?;
@@ -165,7 +172,12 @@ impl PostgresStore {
             Readers { pool: database.pool(readers_max)?, context: Arc::clone(&context), closing: Arc::clone(&closing) };
         let lane = || Lane::start(&writers, &context, &closing);
         let lanes = Lanes { intake: lane(), settle: lane(), lease: lane(), other: lane() };
-        Ok(PostgresStore { lanes, readers, writers, context, closing })
+        let channel = format!("{}_news", database.schema().name());
+        let (signals, ear) = Ear::open();
+        tokio::spawn(signals::listen(database.clone(), channel.clone(), name.clone(), signals));
+        let telling = tokio::spawn(signals::tell(Arc::clone(&context), readers.pool.clone(), channel, name));
+        let telling = Mutex::new(Some(telling));
+        Ok(PostgresStore { lanes, readers, writers, context, closing, ear, telling })
     }
 
     /// What the lanes have done since the store was opened.
@@ -210,6 +222,10 @@ impl PostgresStore {
         }
         let Lanes { intake, settle, lease, other } = &self.lanes;
         tokio::join!(intake.close(), settle.close(), lease.close(), other.close());
+        if let Some(telling) = locked(&self.telling).take() {
+            telling.abort();
+        }
+        self.ear.close().await;
         self.writers.close();
         self.readers.pool.close();
         Ok(())

@@ -232,8 +232,8 @@ fn startup_options(schema: &Schema) -> String {
     options
 }
 
-/// The schema up to date, and a look whether our settings arrived: a pooler in between drops them, or hands each transaction another session.
-pub(super) async fn prepare(database: &Database) -> Outcome<()> {
+/// A name for this process among the others. Before that the schema up to date, and a look whether our settings arrived: a pooler in between drops them, or hands each transaction another session.
+pub(super) async fn prepare(database: &Database) -> Outcome<String> {
     let (mut client, connection) = database.connect().await?;
     let carried = tokio::spawn(connection);
     let prepared = prepare_with(&mut client, database).await;
@@ -242,7 +242,7 @@ pub(super) async fn prepare(database: &Database) -> Outcome<()> {
     prepared
 }
 
-async fn prepare_with(client: &mut tokio_postgres::Client, database: &Database) -> Outcome<()> {
+async fn prepare_with(client: &mut tokio_postgres::Client, database: &Database) -> Outcome<String> {
     for (name, wanted) in SETTINGS.iter().chain(&[("search_path", database.schema().name())]) {
         let row = client.query_one("SELECT current_setting($1)", &[name]).await?;
         let found: String = row.try_get(0)?;
@@ -253,7 +253,9 @@ async fn prepare_with(client: &mut tokio_postgres::Client, database: &Database) 
             ))));
         }
     }
-    schema::migrate(client, database.schema()).await
+    schema::migrate(client, database.schema()).await?;
+    let row = client.query_one("SELECT gen_random_uuid()::text", &[]).await?;
+    Ok(row.try_get(0)?)
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ pub(super) async fn open_worker(work: &Work, id: WorkerId, life: Wait, now: Time
     if opened == 0 {
         return Err(StoreError::Conflict(format!("the worker {id} is open already")).into());
     }
+    work.context.bell.worker_opened(id);
     Ok(WorkerLease { worker_id: id, life })
 }
 
@@ -44,6 +45,7 @@ pub(super) async fn close_worker(work: &Work, id: WorkerId) -> Outcome<()> {
     let owned = work.all(OWNED_SQL, &[&id.key()], |row| Ok(QueueId::from_u128(Cells::of(row).id()?))).await?;
     release(work, &owned.into_iter().collect(), Some(id)).await?;
     work.execute("DELETE FROM worker WHERE id = $1", &[&id.key()]).await?;
+    work.context.bell.worker_closed(id);
     Ok(())
 }
 
@@ -65,11 +67,13 @@ async fn release(work: &Work, ids: &BTreeSet<QueueId>, owner: Option<WorkerId>) 
         "UPDATE queue SET owner = NULL, unreleased = false, wanted = {HAS_WAITING} WHERE id = ANY($1) AND owner = $2"
     );
     work.execute(&sql, &[&queues::keys(ids), &owner.map(|id| id.key())]).await?;
+    ids.iter().for_each(|id| work.tell_of_queue(*id, None));
     Ok(())
 }
 
 /// A dead owner loses the queue; whoever takes it next is told that it was not released. The rows are locked.
 pub(super) async fn drop_dead_owner(work: &Work, id: QueueId) -> Outcome<()> {
+    work.tell_of_queue(id, None);
     let sql = format!("UPDATE queue SET owner = NULL, wanted = {HAS_WAITING} WHERE id = $1");
     work.execute(&sql, &[&id.key()]).await?;
     Ok(())
@@ -117,6 +121,15 @@ pub(super) async fn take_queues(
     take(work, worker_id, now, &free, Lock::AloneIfFree).await
 }
 
+/// Of those named, the ones that seem to have no living owner but this worker.
+pub(super) fn takeable_sql() -> String {
+    let now = lease_now(3);
+    format!(
+        "SELECT id FROM queue WHERE id = ANY($1) AND (owner IS NULL OR owner = $2 \
+         OR NOT EXISTS (SELECT 1 FROM worker WHERE worker.id = queue.owner AND worker.ends_at >= {now})) ORDER BY id"
+    )
+}
+
 pub(super) async fn take_named_queues(
     work: &Work,
     worker_id: WorkerId,
@@ -124,7 +137,12 @@ pub(super) async fn take_named_queues(
     named: &[QueueId],
 ) -> Outcome<Vec<TakenQueue>> {
     require_living(work, worker_id, now).await?;
-    take(work, worker_id, now, named, Lock::Alone).await
+    // Whoever only asks must not hold up the owner, so those that are owned are not locked.
+    let keys: Vec<Key> = named.iter().map(|id| id.key()).collect();
+    let params: [super::columns::Param<'_>; 3] = [&keys, &worker_id.key(), &work.lease_time(now)];
+    let free = work.all(&takeable_sql(), &params, |row| Ok(QueueId::from_u128(Cells::of(row).id()?))).await?;
+    let named: Vec<QueueId> = named.iter().filter(|id| free.contains(id)).copied().collect();
+    take(work, worker_id, now, &named, Lock::Alone).await
 }
 
 pub(super) const TAKE_SQL: &str = "UPDATE queue SET token = token + 1, owner = $2, unreleased = true, wanted = false WHERE id = ANY($1) \

@@ -55,7 +55,7 @@ async fn found_version(step: &tokio_postgres::Transaction<'_>, schema: &Schema) 
     if any == 0 {
         // The name has been checked: it holds nothing that would have to be quoted.
         let made = format!(
-            "CREATE SCHEMA IF NOT EXISTS {name}; CREATE TABLE version (version bigint NOT NULL); INSERT INTO version VALUES (0)"
+            "CREATE SCHEMA IF NOT EXISTS {name}; CREATE TABLE version (version bigint NOT NULL, configuration bigint NOT NULL DEFAULT 0); INSERT INTO version VALUES (0)"
         );
         step.batch_execute(&made).await?;
     }

@@ -49,6 +49,7 @@ pub(super) async fn require_named(work: &Work, connection: &Connection) -> Outco
 }
 
 pub(super) async fn create(work: &Work, definition: &SecurityDefinition) -> Outcome<()> {
+    work.tell_of_configuration();
     configuration::require_project(work, definition.project_id, "FOR SHARE").await?;
     let (project, name) = (definition.project_id.key(), &definition.name);
     let taken = "SELECT 1 FROM security WHERE (project_id = $1 AND name = $2) OR id = $3";
@@ -73,6 +74,7 @@ pub(super) async fn create(work: &Work, definition: &SecurityDefinition) -> Outc
 }
 
 pub(super) async fn replace(work: &Work, definition: &SecurityDefinition, version: u32) -> Outcome<()> {
+    work.tell_of_configuration();
     let id = definition.id.key();
     let sql = "SELECT version FROM security WHERE id = $1 FOR UPDATE";
     let stored = work.first(sql, &[&id], |row| Cells::of(row).number::<u32>()).await?;
@@ -98,6 +100,7 @@ pub(super) async fn replace(work: &Work, definition: &SecurityDefinition, versio
 }
 
 pub(super) async fn delete(work: &Work, id: SecurityId) -> Outcome<()> {
+    work.tell_of_configuration();
     let id = id.key();
     let named = work
         .first("SELECT project_id, name FROM security WHERE id = $1 FOR UPDATE", &[&id], |row| {

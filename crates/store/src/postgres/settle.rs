@@ -147,6 +147,9 @@ async fn settle_run(work: &Work, queues: &Queues, run: &[&Settlement], answers: 
     move_to_hot(work, &pending.to_hot).await?;
     intake::insert_attempts(work, &pending.attempts).await?;
     queues::want_owners(work, &pending.filled).await?;
+    for id in &pending.filled {
+        work.tell_of_queue(*id, queues.get(id).and_then(|queue| queue.owner));
+    }
     queues::count_left(work, &pending.left).await?;
     bodies::drop_uses(work, pending.unused).await?;
     Ok(())

@@ -1,14 +1,16 @@
 //! One connection with what is done on it: statements, counted, inside one transaction. It must not know which verb runs.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use deadpool_postgres::{Object, Pool};
 use postrider_core::Timestamp;
+use postrider_core::id::{QueueId, WorkerId};
 use tokio_postgres::Row;
 
 use super::columns::{Columns, Param};
 use super::failures::{Fault, Outcome};
+use super::signals::{Bell, News};
 use crate::{Statistics, StoreError, StoreLimits};
 
 /// What all connections of a store share.
@@ -16,6 +18,7 @@ pub(super) struct Context {
     pub limits: StoreLimits,
     pub lease_clock: LeaseClock,
     pub counters: Counters,
+    pub bell: Bell,
 }
 
 /// Whose time ends leases (D05).
@@ -59,6 +62,7 @@ pub(super) struct Work {
     pub context: Arc<Context>,
     in_transaction: AtomicBool,
     has_written: AtomicBool,
+    news: Mutex<News>,
 }
 
 impl Work {
@@ -69,6 +73,7 @@ impl Work {
             context: Arc::clone(context),
             in_transaction: AtomicBool::new(false),
             has_written: AtomicBool::new(false),
+            news: Mutex::default(),
         })
     }
 
@@ -82,6 +87,31 @@ impl Work {
 
     pub fn limits(&self) -> &StoreLimits {
         &self.context.limits
+    }
+
+    fn news(&self) -> MutexGuard<'_, News> {
+        self.news.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whoever else looks after this queue is to look, once this is committed; nobody has to be told if its owner is one of ours.
+    pub fn tell_of_queue(&self, id: QueueId, owner: Option<WorkerId>) {
+        if !self.context.bell.is_own(owner) {
+            self.news().queues.insert(id);
+        }
+    }
+
+    /// Everybody is to read the configuration anew, once this is committed.
+    pub fn tell_of_configuration(&self) {
+        self.news().configuration = true;
+    }
+
+    pub fn changes_configuration(&self) -> bool {
+        self.news().configuration
+    }
+
+    /// What is to be told now that it is committed.
+    pub fn take_news(&self) -> News {
+        std::mem::take(&mut self.news())
     }
 
     fn client(&self) -> Outcome<&Object> {

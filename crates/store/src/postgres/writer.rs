@@ -107,18 +107,27 @@ impl Lane {
             }
         };
         let has_written = work.has_written();
+        let news = work.take_news();
         match work.commit().await {
-            Ok(()) => Ok(value),
+            Ok(()) => {}
             Err(Fault::Lost(error)) if has_written => {
                 drop(work);
-                if self.was_committed().await? { Ok(value) } else { Err(Fault::Again(error)) }
+                if !self.was_committed().await? {
+                    return Err(Fault::Again(error));
+                }
             }
-            Err(fault) => Err(fault),
+            Err(fault) => return Err(fault),
         }
+        self.context.bell.ring(news);
+        Ok(value)
     }
 
     /// Writes this transaction's number into the lane's row, which is made when it is not there.
     async fn number_it(&mut self, work: &Work) -> Outcome<()> {
+        if work.changes_configuration() {
+            // Last, since all changes of configuration write this row.
+            work.execute("UPDATE version SET configuration = configuration + 1", &[]).await?;
+        }
         self.number += 1;
         let row = match self.row {
             Some(row) => row,

@@ -34,6 +34,7 @@ mod rows;
 mod schema;
 mod security;
 mod settle;
+mod signals;
 mod streams;
 #[cfg(test)]
 mod tests;
@@ -44,6 +45,7 @@ mod vitals;
 mod walk;
 mod window;
 mod work;
+mod workforce;
 mod writer;
 
 use postrider_core::log;

@@ -49,6 +49,14 @@ pub async fn raw(Acting(state): Acting, request: Request) -> Result<Response, Pr
     let project = state.engine.project(&target.project).await?;
     let named = ConnectionRef { name: target.connection, kind: None };
     let connection = state.engine.connection(project, &named).await?;
+    if connection.spec.target.mllp().is_some() {
+        let allowed = "a connection over HTTP; messages of HL7 go to /send and /publish";
+        return Err(Problem::field(
+            "type",
+            "`raw` is for requests over HTTP, and this connection is of type `mllp`",
+            allowed,
+        ));
+    }
     let method = parts.method.as_str().parse().map_err(|error: postrider_core::message::MessageError| {
         Problem::bad_request("method", error.to_string(), "an HTTP method such as POST")
     })?;

@@ -4,7 +4,6 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use postrider_core::Answer;
 use postrider_core::attempt::Attempt;
 use postrider_core::connection::{Connection, ConnectionKind};
 use postrider_core::delivery::{Delivery, Status};
@@ -12,6 +11,7 @@ use postrider_core::id::EndpointId;
 use postrider_core::masking::MaskedHeaders;
 use postrider_core::message::HeaderList;
 use postrider_core::outcome::{Outcome, OutcomeState};
+use postrider_core::{Answer, Said};
 use serde_json::{Map, Value, json};
 
 use crate::read::compact;
@@ -128,10 +128,26 @@ fn answer_text(answer: &Answer) -> String {
     object.insert("status".into(), answer.status.into());
     object.insert("headers".into(), headers_in_full(&answer.headers));
     body_into(&mut object, "body", "body_base64", &answer.body);
+    if let Some(said) = &answer.said {
+        said_into(&mut object, said);
+    }
     if answer.incomplete {
         object.insert("incomplete".into(), true.into());
     }
     joined(&Value::Object(object).to_string(), "data", &data(answer).unwrap_or_else(|| "null".to_owned()))
+}
+
+/// What the protocol says in the answer itself: over MLLP the acknowledgment (Z32).
+fn said_into(object: &mut Map<String, Value>, said: &Said) {
+    match said {
+        Said::Ack(ack) => {
+            object.insert("ack_code".into(), ack.code.as_str().into());
+            object.insert("ack_text".into(), ack.text.clone().into());
+            if !ack.items.is_empty() {
+                object.insert("acks".into(), json!(ack.items));
+            }
+        }
+    }
 }
 
 /// The parsed body when the answer says that it is JSON and it is.
@@ -188,6 +204,7 @@ fn headers_object(headers: &HeaderList, shown: impl Fn(&str, &str) -> Value) -> 
 mod tests {
     use super::*;
     use bytes::Bytes;
+    use postrider_core::ack::{Ack, AckCode};
     use postrider_core::id::{Cid, DeliveryId};
 
     fn outcome(content_type: &str, body: &'static [u8]) -> Value {
@@ -230,6 +247,15 @@ mod tests {
         assert_eq!(json["response"]["data"], Value::Null);
         assert_eq!(outcome("application/json", b"{\"a\":1}}")["response"]["data"], Value::Null);
         assert_eq!(outcome("text/plain", b"{}")["response"]["data"], Value::Null);
+    }
+
+    #[test]
+    fn z32_an_acknowledgment_has_its_code_and_text() {
+        let ack = Ack::single(AckCode::Ae, Some("Unknown patient".to_owned()));
+        let answer = Answer { said: Some(Said::Ack(ack)), body: Bytes::from_static(b"MSH|"), ..Answer::default() };
+        let json: Value = serde_json::from_str(&answer_text(&answer)).unwrap();
+        let wanted = json!({"status": null, "headers": {}, "body": "MSH|", "ack_code": "AE", "ack_text": "Unknown patient", "data": null});
+        assert_eq!(json, wanted);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! They describe what `api/shapes.rs` and `problem.rs` write; a test holds every answer of a running server against them.
 
 use postrider_core::Failure;
+use postrider_core::ack::AckCode;
 use postrider_core::delivery::{Label, Origin, Status};
 use serde_json::json;
 
@@ -117,9 +118,21 @@ pub fn attempt() -> Schema {
 
 /// Z30.
 pub fn result() -> Schema {
+    let codes = Schema::words(AckCode::ALL.map(AckCode::as_str));
+    let ack = Schema::object([
+        always("code", codes.clone()),
+        always("control_id", Schema::text().example("MSG00001").describe("Which message: its MSH-10.")),
+        sometimes("text", Schema::text().example("Unknown patient")),
+    ]);
     let response = Schema::object([
-        always("status", Schema::whole(100, 999).example(200)),
+        always("status", Schema::whole(100, 999).or_null().example(200).describe("Null over MLLP, which has none.")),
         always("headers", headers()),
+        sometimes("ack_code", codes.clone().describe("Over MLLP: the code of the acknowledgment.")),
+        sometimes(
+            "ack_text",
+            Schema::text().or_null().example("Unknown patient").describe("Over MLLP: what the receiver says about it."),
+        ),
+        sometimes("acks", Schema::list(ack).describe("Over MLLP: of a batch, one for each acknowledged message.")),
         sometimes("body", Schema::text().example("{\"id\": 17}")),
         rarely("body_base64", Schema::text().example("AP8=").describe("Instead, where the body is no text.")),
         rarely("incomplete", Schema::flag().describe("There, and true, where the body was cut.")),

@@ -83,7 +83,7 @@ impl SmtpMailer {
         client: SmtpClient<TcpStream>,
     ) -> Result<SmtpClient<tokio_rustls::client::TlsStream<TcpStream>>, NotMailed> {
         let trust = self.trust.clone();
-        let config = tokio::task::spawn_blocking(move || tls::client_config(&trust)).await;
+        let config = tokio::task::spawn_blocking(move || tls::client_config(&trust, tls::Speaks::Unnamed)).await;
         let config = config.map_err(|lost| NotMailed::Later(lost.to_string()))?;
         let config = config.map_err(|error| NotMailed::Later(error.to_string()))?;
         client.into_tls(&TlsConnector::from(config), self.server.host.name()).await.map_err(later)

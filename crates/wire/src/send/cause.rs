@@ -86,6 +86,17 @@ pub(crate) fn broken_off(host: &Host, error: &hyper::Error, sent: bool) -> Reply
     Reply::unanswered(NoAnswerKind::Unreachable, detail)
 }
 
+/// A stream that carries no HTTP broke; `when` says at what point.
+pub(super) fn broken(shown: &str, error: &io::Error, when: &str) -> Reply {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, UnexpectedEof};
+    let detail = match error.kind() {
+        UnexpectedEof | ConnectionAborted => format!("{shown}: connection closed {when}"),
+        BrokenPipe | ConnectionReset | NotConnected => format!("{shown}: connection reset {when}"),
+        _ => format!("{shown}: connection broken {when}: {}", cause_of(error)),
+    };
+    Reply::unanswered(NoAnswerKind::Unreachable, detail)
+}
+
 /// Out of files, memory or ports: the remote is not to blame.
 fn is_our_shortage(error: &io::Error) -> bool {
     const ENFILE: i32 = 23;

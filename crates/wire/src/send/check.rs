@@ -1,10 +1,11 @@
-//! What can be said of a message before it is stored: whether it could ever be sent to where it is meant to go.
+//! What can be said of a message without sending it: whether it could ever be sent to where it is meant to go, and what an answer to it
+//! meant.
 //!
 //! It must not know what is refused for other reasons, such as a full queue.
 
-use postrider_core::SettingError;
 use postrider_core::connection::{Connection, RestTarget, Target};
 use postrider_core::message::{Message, Method};
+use postrider_core::{Said, SettingError};
 
 /// # Errors
 /// The part of the message that is at fault, and what is allowed.
@@ -12,7 +13,15 @@ pub fn check(connection: &Connection, message: &Message) -> Result<(), SettingEr
     match &connection.spec.target {
         Target::Rest(rest) => over_rest(rest, message),
         Target::Webhook(_) => at_an_endpoint(message),
-        Target::Mllp(_) => Ok(()),
+        Target::Mllp(mllp) => super::mllp::check(mllp, message),
+    }
+}
+
+/// What an answer that was kept says about the outcome, where its protocol says it in the body.
+pub fn said(connection: &Connection, body: &[u8]) -> Option<Said> {
+    match &connection.spec.target {
+        Target::Rest(_) | Target::Webhook(_) => None,
+        Target::Mllp(_) => super::mllp::ack_of(body).map(Said::Ack),
     }
 }
 

@@ -10,9 +10,9 @@ use tokio::sync::OnceCell;
 use tokio_rustls::TlsConnector;
 
 use super::link::{Link, Stream};
-use super::metered::Metered;
+use super::metered::{Meter, Metered};
 use super::origin::{Built, Origin, TlsRoute};
-use crate::egress::{Egress, NotOpened, Progress, Stage};
+use crate::egress::{Destination, Egress, NotOpened, Progress, Stage};
 use crate::guard::Refused;
 use crate::tls::{self, TlsError};
 
@@ -40,9 +40,21 @@ impl Connector {
     }
 
     pub(crate) async fn open(&self, origin: &Origin, progress: &Progress) -> Result<Box<Link>, ConnectError> {
-        let tcp = self.egress.open(origin.destination(), progress).await?;
+        let (stream, meter) = self.open_stream(origin.destination(), origin.tls.as_ref(), progress).await?;
+        let link = Link::open(stream, meter).await.map_err(|error| ConnectError::Internal(error.to_string()))?;
+        Ok(Box::new(link))
+    }
+
+    /// The stream alone, whatever is spoken over it, and the count of its bytes.
+    pub(crate) async fn open_stream(
+        &self,
+        to: Destination<'_>,
+        tls: Option<&TlsRoute>,
+        progress: &Progress,
+    ) -> Result<(Stream, Arc<Meter>), ConnectError> {
+        let tcp = self.egress.open(to, progress).await?;
         let (metered, meter) = Metered::new(tcp);
-        let stream = match &origin.tls {
+        let stream = match tls {
             None => Stream::Plain(metered),
             Some(tls) => {
                 progress.reach(Stage::Tls);
@@ -51,18 +63,21 @@ impl Connector {
                 Stream::Tls(Box::new(tls))
             }
         };
-        let link = Link::open(stream, meter).await.map_err(|error| ConnectError::Internal(error.to_string()))?;
-        Ok(Box::new(link))
+        Ok((stream, meter))
     }
 
     /// Whether it may be dialled, as far as can be told without dialling.
     pub(crate) async fn judge(&self, origin: &Origin) -> Result<(), Refused> {
-        self.egress.judge(origin.destination()).await
+        self.judge_destination(origin.destination()).await
+    }
+
+    pub(crate) async fn judge_destination(&self, to: Destination<'_>) -> Result<(), Refused> {
+        self.egress.judge(to).await
     }
 
     async fn tls_connector(&self, tls: &TlsRoute) -> Result<TlsConnector, ConnectError> {
         if tls.is_plain() {
-            return self.public_tls.get_or_try_init(|| build(&tls.settings)).await.cloned();
+            return self.public_tls.get_or_try_init(|| build(tls)).await.cloned();
         }
         let mut built = tls.built.lock().await;
         // Looked at before the files are read, so that a change in between is seen the next time.
@@ -70,15 +85,15 @@ impl Connector {
         if let Some(built) = built.as_ref().filter(|built| built.stamps == stamps) {
             return Ok(built.connector.clone());
         }
-        let connector = build(&tls.settings).await?;
+        let connector = build(tls).await?;
         *built = Some(Built { connector: connector.clone(), stamps });
         Ok(connector)
     }
 }
 
-async fn build(settings: &TlsSettings) -> Result<TlsConnector, ConnectError> {
-    let settings = settings.clone();
-    let built = tokio::task::spawn_blocking(move || tls::client_config(&settings)).await;
+async fn build(tls: &TlsRoute) -> Result<TlsConnector, ConnectError> {
+    let (settings, speaks) = (tls.settings.clone(), tls.speaks);
+    let built = tokio::task::spawn_blocking(move || tls::client_config(&settings, speaks)).await;
     let config = built.map_err(|lost| ConnectError::Internal(format!("TLS cannot be set up: {lost}")))??;
     Ok(TlsConnector::from(config))
 }

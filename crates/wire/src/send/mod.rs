@@ -6,7 +6,9 @@ mod check;
 pub(crate) mod connect;
 pub mod http;
 pub(crate) mod link;
+pub mod many;
 mod metered;
+pub mod mllp;
 pub(crate) mod origin;
 mod pool;
 mod request;
@@ -23,7 +25,7 @@ use postrider_core::message::RequestHead;
 use postrider_core::trace::TraceContext;
 use postrider_core::{Reply, Wait};
 
-pub use check::check;
+pub use check::{check, said};
 
 use crate::auth::Credentials;
 

@@ -12,6 +12,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::egress::{Destination, Host};
 use crate::guard::Policy;
+use crate::tls::Speaks;
 
 /// The text is not an address of scheme, host and port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,6 +32,7 @@ pub(crate) struct Origin {
 pub(crate) struct TlsRoute {
     pub(crate) server_name: ServerName<'static>,
     pub(crate) settings: TlsSettings,
+    pub(crate) speaks: Speaks,
     /// Stays empty for a server of which only the public authorities are asked.
     pub(crate) built: Mutex<Option<Built>>,
 }
@@ -45,7 +47,12 @@ pub(crate) struct Built {
 impl TlsRoute {
     /// Trusts the public authorities and shows nothing: the same for all that do.
     pub(crate) fn is_plain(&self) -> bool {
-        self.settings == TlsSettings::PUBLIC
+        self.settings == TlsSettings::PUBLIC && self.speaks == Speaks::Http
+    }
+
+    pub(crate) fn new(host: &Host, settings: &TlsSettings, speaks: Speaks) -> Result<TlsRoute, NotAnOrigin> {
+        let server_name = ServerName::try_from(host.name().to_owned()).map_err(|_| NotAnOrigin)?;
+        Ok(TlsRoute { server_name, settings: settings.clone(), speaks, built: Mutex::default() })
     }
 }
 
@@ -68,12 +75,7 @@ impl Origin {
         let host = Host::new(written, port);
         let host_header = if port == own_port { written } else { host.shown() };
         let host_header = HeaderValue::from_str(host_header).map_err(|_| NotAnOrigin)?;
-        let tls = if https {
-            let server_name = ServerName::try_from(host.name().to_owned()).map_err(|_| NotAnOrigin)?;
-            Some(TlsRoute { server_name, settings: settings.clone(), built: Mutex::default() })
-        } else {
-            None
-        };
+        let tls = if https { Some(TlsRoute::new(&host, settings, Speaks::Http)?) } else { None };
         Ok(Origin { host, tls, host_header, policy: Policy::Connections })
     }
 

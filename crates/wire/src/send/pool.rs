@@ -12,33 +12,31 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::link::Link;
-
-pub(super) struct Pool {
+/// `L`: a link, or what stands for one.
+pub(super) struct Pool<L> {
     idle_timeout: Duration,
-    kept: Mutex<Kept>,
+    kept: Mutex<Kept<L>>,
 }
 
-#[derive(Default)]
-struct Kept {
+struct Kept<L> {
     /// The oldest first.
-    idle: Vec<Idle>,
+    idle: Vec<Idle<L>>,
     /// A task that closes what is too old is running; it ends when nothing is left.
     reaped: bool,
 }
 
-struct Idle {
-    link: Box<Link>,
+struct Idle<L> {
+    link: L,
     since: Instant,
 }
 
-impl Pool {
+impl<L: Send + 'static> Pool<L> {
     pub(super) fn new(idle_timeout: Duration) -> Arc<Self> {
-        Arc::new(Pool { idle_timeout, kept: Mutex::default() })
+        Arc::new(Pool { idle_timeout, kept: Mutex::new(Kept { idle: Vec::new(), reaped: false }) })
     }
 
     /// The youngest idle link; what is too old is closed.
-    pub(super) fn take(&self) -> Option<Box<Link>> {
+    pub(super) fn take(&self) -> Option<L> {
         let mut kept = self.lock();
         let youngest = kept.idle.pop()?;
         if youngest.since.elapsed() < self.idle_timeout {
@@ -51,7 +49,7 @@ impl Pool {
         None
     }
 
-    pub(super) fn put(self: &Arc<Self>, link: Box<Link>) {
+    pub(super) fn put(self: &Arc<Self>, link: L) {
         let mut kept = self.lock();
         kept.idle.push(Idle { link, since: Instant::now() });
         if !kept.reaped {
@@ -66,7 +64,7 @@ impl Pool {
         let mut kept = self.lock();
         let now = Instant::now();
         let old_count = kept.idle.partition_point(|idle| now.duration_since(idle.since) >= self.idle_timeout);
-        let old: Vec<Idle> = kept.idle.drain(..old_count).collect();
+        let old: Vec<Idle<L>> = kept.idle.drain(..old_count).collect();
         let next = kept.idle.first().map(|oldest| oldest.since + self.idle_timeout);
         kept.reaped = next.is_some();
         drop(kept);
@@ -74,13 +72,13 @@ impl Pool {
         next
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, Kept<L>> {
         // Nothing that can panic runs under the lock.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-async fn reap(pool: Weak<Pool>, idle_timeout: Duration) {
+async fn reap<L: Send + 'static>(pool: Weak<Pool<L>>, idle_timeout: Duration) {
     tokio::time::sleep(idle_timeout).await;
     while let Some(next) = pool.upgrade().and_then(|pool| pool.close_old()) {
         tokio::time::sleep_until(next).await;

@@ -9,6 +9,7 @@ use http::HeaderValue;
 use postrider_core::connection::{Addresses, Connection, DataFormat, RestTarget, Target};
 use tokio::sync::Semaphore;
 
+use super::link::Link;
 use super::origin::Origin;
 use super::pool::Pool;
 use crate::guard::Policy;
@@ -32,7 +33,7 @@ pub(super) struct Route {
     pub(super) slots_max: u32,
     /// Attempts at once; each has at most one socket, so this bounds the sockets too.
     pub(super) slots: Semaphore,
-    pub(super) pool: Arc<Pool>,
+    pub(super) pool: Arc<Pool<Box<Link>>>,
 }
 
 impl Route {

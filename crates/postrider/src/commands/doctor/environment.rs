@@ -42,6 +42,7 @@ const VARIABLES: &[Variable] = &[
     variable("POSTRIDER_AUDIT_DAYS", "how long the audit log keeps its entries"),
     variable("POSTRIDER_LEASE_SECONDS", "a worker's lease"),
     variable("POSTRIDER_STORE_STALLED_SECONDS", "when /health/ready fails without a durable write"),
+    variable("POSTRIDER_STOP_SECONDS", "how long a stop lets attempts under way end"),
     variable("POSTRIDER_MASK_HEADERS", "further headers whose values nobody is shown"),
     variable("POSTRIDER_ALLOW_PRIVATE", "addresses opened that are closed otherwise"),
     secret("POSTRIDER_SMTP_URL", "the mail server of alerts"),
@@ -88,8 +89,10 @@ fn unknown(names: impl Iterator<Item = String>) -> Vec<Finding> {
     // Of the tests of this project itself.
     ours.filter(|name| !name.starts_with("POSTRIDER_PEERS_") && !name.starts_with("POSTRIDER_TEST_"))
         .map(|name| {
-            let action = match nearest(&name, known()) {
-                Some(near) => format!("did you mean `{near}`?"),
+            // Keys are in small letters where the nearest one is looked for.
+            let small: Vec<String> = known().map(str::to_lowercase).collect();
+            let action = match nearest(&name, small.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean `{}`?", near.to_uppercase()),
                 None => "remove it: nothing reads it".to_owned(),
             };
             Finding::note(CHECK, format!("{name} is set, and nothing reads it"), action)
@@ -128,6 +131,21 @@ fn config(file: &str) -> Finding {
 mod tests {
     use super::*;
     use crate::commands::doctor::finding::Level;
+
+    #[test]
+    fn every_variable_of_the_page_about_the_command_line_is_known() {
+        let page = include_str!("../../../../../docs/cli.md");
+        let is_letter = |c: char| c.is_ascii_uppercase() || c == '_';
+        let words = page.split(|c: char| !is_letter(c)).filter(|word| {
+            ["POSTRIDER_", "WEBHOOK_", "DELIVERY_", "FORWARD_"].iter().any(|start| word.starts_with(start))
+        });
+        let mut seen = 0;
+        for word in words {
+            assert!(VARIABLES.iter().any(|known| known.name == word), "{word} is not looked at");
+            seen += 1;
+        }
+        assert!(seen > 20, "only {seen} variables are on the page");
+    }
 
     #[test]
     fn a_typo_in_a_name_is_noticed_and_a_secret_is_not_repeated() {

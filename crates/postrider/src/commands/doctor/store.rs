@@ -19,8 +19,17 @@ const WAL_BYTES_MAX: u64 = 512 << 20;
 /// `None`: there is no store here that could be read.
 pub async fn look(data: &Path, settings: Option<&Settings>, findings: &mut Vec<Finding>) -> Option<Seen> {
     let named = std::env::var("POSTRIDER_STORE").ok();
-    let StoreAddress::Sqlite(database) = match StoreAddress::parse(named.as_deref(), data) {
-        Ok(address) => address,
+    let database = match StoreAddress::parse(named.as_deref(), data) {
+        Ok(StoreAddress::Sqlite(database)) => database,
+        Ok(StoreAddress::Postgres(database)) => {
+            let detail = format!("the store is the {}", database.shown());
+            findings.push(Finding::note(
+                CHECK,
+                detail,
+                "its own tools look after it; `/health/ready` says whether it answers",
+            ));
+            return None;
+        }
         Err(error) => {
             findings.push(Finding::wrong(CHECK, error.to_string(), "name a store that this version has"));
             return None;

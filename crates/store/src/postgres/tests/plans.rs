@@ -3,7 +3,9 @@
 
 use super::make_store;
 use crate::conformance::LIMITS;
-use crate::postgres::{commands, intake, jobs, listing, lookups, ownership, queues, retention, settle, window};
+use crate::postgres::{
+    commands, intake, jobs, listing, lookups, ownership, queues, retention, settle, window, workforce,
+};
 use crate::{DeadLetterFilter, DeliveryFilter};
 
 /// How many parameters the statement has.
@@ -50,6 +52,9 @@ fn hot_statements() -> Vec<(String, Vec<&'static str>)> {
         one(queues::WANTED_SQL, "queue_pkey"),
         (ownership::free_sql(), vec!["queue_wanted", "queue_by_owner", "delivery_waiting"]),
         (ownership::TAKE_SQL.to_owned(), vec!["queue_pkey", "delivery_claimed", "command_open"]),
+        (ownership::takeable_sql(), vec!["queue_pkey", "worker_pkey"]),
+        (workforce::workers_sql(), vec!["queue_by_owner"]),
+        (workforce::free_count_sql(), vec!["queue_wanted", "queue_by_owner", "delivery_waiting"]),
         one(ownership::OWNED_SQL, "queue_by_owner"),
         one(commands::OPEN_SQL, "command_open"),
         (lookups::delivery_sql(), vec!["delivery_pkey", "delivery_log_pkey"]),

@@ -216,3 +216,57 @@ async fn z13_a_queue_that_is_released_while_something_comes_is_taken_again() {
         world.attempted(id, taken[0].lease, Status::Success).await;
     }
 }
+
+async fn news(store: &PostgresStore) -> Signal {
+    tokio::time::timeout(PATIENCE, store.next_signal()).await.expect("news within the time")
+}
+
+// proves: D47
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d47_what_one_server_does_the_other_is_told() {
+    let test = make_store(LIMITS).await;
+    let other = beside(&test).await;
+    assert_eq!(news(&other).await, Signal::Anything, "it begins to listen");
+    let before = other.configuration_version().await.unwrap();
+    let world = World::new(&*test.store).await;
+    let connection = world.connection("billing", true).await;
+    assert_eq!(news(&other).await, Signal::Configuration);
+    assert!(other.configuration_version().await.unwrap() > before);
+    let told = async |id| loop {
+        if let Signal::Queues(queues) = news(&other).await {
+            assert_eq!(queues, [id]);
+            return;
+        }
+    };
+    world.stored(&connection, 1).await;
+    told(connection.id).await;
+    // What its own worker has, the first server tells nobody of; what a worker of the other has, it does.
+    let own = world.owner(&connection, 5).await;
+    world.stored(&connection, 1).await;
+    test.store.release_queue(own).await.unwrap();
+    told(connection.id).await;
+    let worker = WorkerId::from_u128(7);
+    other.open_worker(worker, LIFE, at(6)).await.unwrap();
+    other.take_named_queues(worker, at(6), vec![connection.id]).await.unwrap();
+    let id = world.line(&connection).await[0];
+    assert!(test.store.submit_command(world.command(&connection, id, 7), at(7)).await.unwrap());
+    told(connection.id).await;
+}
+
+// proves: D05
+#[tokio::test]
+async fn d05_the_workforce_is_who_lives_and_what_is_free() {
+    let test = make_store(LIMITS).await;
+    let world = World::new(&*test.store).await;
+    let connections = [world.connection("a", true).await, world.connection("b", false).await];
+    for connection in &connections {
+        world.stored(connection, 1).await;
+    }
+    let lease = world.owner(&connections[0], 0).await;
+    let idle = world.worker(1).await;
+    let workforce = test.store.workforce(at(2)).await.unwrap().unwrap();
+    assert_eq!(workforce, Workforce { workers: vec![(lease.worker_id, 1), (idle, 0)], free: 1 });
+    // Both leases have ended: what the dead have is free.
+    let workforce = test.store.workforce(at(60_000)).await.unwrap().unwrap();
+    assert_eq!(workforce, Workforce { workers: Vec::new(), free: 2 });
+}

@@ -1,0 +1,6 @@
+//! One process has this store for itself, and so has its one worker.
+
+use super::SqliteStore;
+use crate::Spreading;
+
+impl Spreading for SqliteStore {}

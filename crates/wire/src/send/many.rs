@@ -1,0 +1,48 @@
+//! The sender of all kinds: it knows which of the others sends what.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use postrider_core::Reply;
+use postrider_core::connection::{Connection, ConnectionKind};
+use postrider_core::id::ConnectionId;
+
+use super::http::{HttpOptions, HttpSender};
+use super::mllp::MllpSender;
+use super::{Outgoing, Sender};
+use crate::egress::Egress;
+
+pub struct Senders {
+    http: HttpSender,
+    mllp: MllpSender,
+}
+
+impl Senders {
+    /// `egress` is the one way out that all of them share.
+    pub fn new(options: HttpOptions, egress: Arc<Egress>) -> Self {
+        let answer_bytes_max = options.response_bytes_max;
+        Senders { http: HttpSender::new(options, Arc::clone(&egress)), mllp: MllpSender::new(answer_bytes_max, egress) }
+    }
+}
+
+#[async_trait]
+impl Sender for Senders {
+    async fn send(&self, outgoing: Outgoing) -> Reply {
+        match outgoing.connection.kind() {
+            ConnectionKind::Rest | ConnectionKind::Webhook => self.http.send(outgoing).await,
+            ConnectionKind::Mllp => self.mllp.send(outgoing).await,
+        }
+    }
+
+    async fn may_reach(&self, connection: &Arc<Connection>) -> Result<(), String> {
+        match connection.kind() {
+            ConnectionKind::Rest | ConnectionKind::Webhook => self.http.may_reach(connection).await,
+            ConnectionKind::Mllp => self.mllp.may_reach(connection).await,
+        }
+    }
+
+    fn forget(&self, connection: ConnectionId) {
+        self.http.forget(connection);
+        self.mllp.forget(connection);
+    }
+}
