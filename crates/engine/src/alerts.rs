@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use postrider_core::alert::{Alert, AlertKind, AlertThresholds, Crossing, Rule};
 use postrider_core::connection::Connection;
+use postrider_core::growth::Growth;
 use postrider_core::id::{AlertId, BodyId, ConnectionId, EventId, ProjectId, TopicId};
 use postrider_core::message::HeaderList;
 use postrider_core::readiness::{Room, Worker};
@@ -34,8 +35,8 @@ type Place = (AlertKind, Option<ConnectionId>);
 #[derive(Default)]
 struct Book {
     open: BTreeMap<Place, Alert>,
-    /// When the window began, and how many dead letters there were then.
-    growth: BTreeMap<ConnectionId, (Timestamp, u64)>,
+    /// Of dead letters.
+    growth: BTreeMap<ConnectionId, Growth>,
     /// Told by mail while it could not be written.
     unwritten: Option<Alert>,
 }
@@ -92,6 +93,7 @@ async fn look(shared: &Shared, book: &mut Book) -> Result<(), StoreError> {
             }
         }
     }
+    book.growth.retain(|id, _| shared.connections.get(*id).is_some());
     let gone = |alert: &&Alert| alert.connection_id.is_some_and(|id| shared.connections.get(id).is_none());
     for alert in book.open.values().filter(gone).cloned().collect::<Vec<_>>() {
         let of = projects.iter().find(|project| Some(project.id) == alert.project_id);
@@ -132,11 +134,7 @@ async fn look_at_queue(
     let may_be_blocked = connection.spec.policy.queue.ordered
         && (head_is_old || book.open.contains_key(&(AlertKind::HeadBlocked, Some(connection.id))));
     let blocked = if may_be_blocked { head_blocked_for(shared, connection.id, now).await? } else { 0 };
-    let began = book.growth.entry(connection.id).or_insert((now, summary.dead));
-    if now.since(began.0) > GROWTH_WINDOW {
-        *began = (now, summary.dead);
-    }
-    let grown = summary.dead.saturating_sub(began.1);
+    let grown = book.growth.entry(connection.id).or_default().step(now, summary.dead, GROWTH_WINDOW);
     for (kind, high, value) in [
         (AlertKind::OldestWaiting, oldest_waiting_minutes, waited),
         (AlertKind::HeadBlocked, head_blocked_minutes, blocked),

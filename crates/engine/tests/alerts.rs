@@ -55,6 +55,26 @@ async fn p09_a_blocked_head_rings_once_also_over_a_crash_and_once_when_it_is_del
 }
 
 #[tokio::test(start_paused = true)]
+async fn p09_dead_letters_that_keep_coming_ring_once() {
+    let stage = Stage::set(Remote::always(status(500))).await;
+    stage.connection("a", json!({"use_queue": true, "max_retries": 0})).await;
+    let growing = async |stage: &Stage| {
+        let found = kinds(stage).await.into_iter().filter(|(kind, _)| *kind == "dead_letters_growing");
+        found.map(|(_, is_open)| is_open).collect::<Vec<_>>()
+    };
+    // 150 in ten minutes, and 100 are too many.
+    for _ in 0..80 {
+        for _ in 0..5 {
+            stage.publish("a", "x").await;
+        }
+        pass(20.0).await;
+    }
+    assert_eq!(growing(&stage).await, [true]);
+    pass(12.0 * 60.0).await;
+    assert_eq!(growing(&stage).await, [false]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn p09_a_store_that_takes_no_writes_is_on_record_once_it_does_again() {
     let memory = MemoryStore::default();
     let store = Arc::new(Faltering::new(memory.clone()));

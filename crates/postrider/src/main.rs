@@ -17,6 +17,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> std::process::ExitCode {
     // Clap itself ends with 2 on a wrong command line, and with 0 after --help.
     let args = args::Args::parse();
+    let is_server = matches!(args.command, args::Command::Serve(_));
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -28,6 +29,8 @@ fn main() -> std::process::ExitCode {
     // A task that is still busy must not keep the program from ending.
     runtime.shutdown_background();
     match ended {
+        // An export to a full disk is no export; a server's output is only words about it.
+        Ok(exit::Exit::Done) if output::is_cut_short() && !is_server => exit::Exit::Failure.into(),
         Ok(exit) => exit.into(),
         Err(failure) => {
             failure.show();

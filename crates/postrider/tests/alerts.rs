@@ -96,6 +96,14 @@ async fn p09_a_threshold_of_zero_is_never_crossed_and_a_mail_server_that_is_down
     let (server, api) = start(dir.path(), "smtp://127.0.0.1:1?tls=off").await;
     assert_eq!(call(&api, "PATCH", "", json!({"alertDeadLetters": 0, "alertDeadLettersGrowth": 0})).await.0, 200);
     assert_eq!(call(&api, "PATCH", "", json!({"alertDeadLetters": -1})).await.0, 422);
+    let cli = Cli { server: server.address.clone(), key: KEY.to_owned() };
+    let shown = cli.done(&["projects", "show"]).await.stdout;
+    let line = |label: &str| shown.lines().find_map(|line| line.strip_prefix(label).map(str::trim));
+    assert_eq!(
+        (line("alert, dead letters "), line("alert, head blocked ")),
+        (Some("never"), Some("at 15 min")),
+        "{shown}"
+    );
     let remote = RawRemote::start(&[Read, Say(b"HTTP/1.1 400 ?\r\nContent-Length: 0\r\n\r\n")]).await;
     let queued = json!({"name": "q", "type": "rest", "host": remote.address, "url_path": "/", "use_queue": true,
         "max_retries": 1, "retry_sleep_time": 0, "retry_backoff_threshold": 1});

@@ -169,3 +169,59 @@ async fn d08_what_is_no_backup_makes_no_data_directory_that_starts_and_resuming_
     assert_eq!(ready(&server).await.get("restored"), None, "it does not come back");
     server.stop().await;
 }
+
+/// The names in a directory.
+fn names(dir: &Path) -> BTreeSet<String> {
+    std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+// proves: D08
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn d08_what_was_cut_off_is_no_obstacle_and_nobody_else_reads_a_copy() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let (data, copy, files) = (dir.path().join("data"), dir.path().join("copy"), dir.path().join("files"));
+    let server = serve(&data, &[]).await;
+    cli(&server).connection("c", "http://127.0.0.1:9", &["url_path=/", "use_queue=true"]).await;
+    for made in [&copy, &files] {
+        std::fs::create_dir(made).unwrap();
+    }
+    let file = files.join("nightly.db");
+    // As a kill in the middle leaves them.
+    std::fs::write(files.join("nightly.db.partial"), "half of it").unwrap();
+    for left in ["postrider.db.restoring", "postrider.db.restoring-wal", "postrider.db.restoring.partial"] {
+        std::fs::write(copy.join(left), "half of it").unwrap();
+    }
+    let ran = on(&data, &["backup", file.to_str().unwrap()]).await;
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(names(&files), BTreeSet::from(["nightly.db".to_owned()]));
+    let ran = on(&copy, &["restore", file.to_str().unwrap()]).await;
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(names(&copy), BTreeSet::from(["postrider.db", "postrider.db.lock"].map(str::to_owned)));
+    for private in [&file, &copy.join("postrider.db"), &data.join("postrider.db"), &data.join("postrider.db-wal")] {
+        let mode = std::fs::metadata(private).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", private.display());
+    }
+    server.stop().await;
+    let server = serve(&copy, &["--resume"]).await;
+    assert_eq!(ready(&server).await.get("restored"), None);
+    server.stop().await;
+}
+
+// proves: D08
+#[tokio::test(flavor = "multi_thread")]
+async fn d08_two_copies_to_one_file_and_two_restores_to_one_place_do_not_mix() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, copy, file) = (dir.path().join("data"), dir.path().join("copy"), dir.path().join("backup.db"));
+    let server = serve(&data, &[]).await;
+    let to = file.to_str().unwrap();
+    let (backup, restore) = (["backup", to], ["restore", to]);
+    let (one, two) = tokio::join!(on(&data, &backup), on(&data, &backup));
+    assert_eq!(BTreeSet::from([one.code, two.code]), BTreeSet::from([0, 5]), "{one:?} {two:?}");
+    let (one, two) = tokio::join!(on(&copy, &restore), on(&copy, &restore));
+    assert!([one.code, two.code].contains(&0) && one.code != two.code, "{one:?} {two:?}");
+    server.stop().await;
+    let server = serve(&copy, &["--resume"]).await;
+    server.stop().await;
+}

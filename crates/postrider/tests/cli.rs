@@ -208,7 +208,22 @@ async fn every_way_of_failing_has_its_exit_code_and_one_line() {
     assert!(gone.error().contains("cannot be reached"), "{gone:?}");
 }
 
+#[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_printed_is_not_done() {
+    for words in [&["schedule", "--preset", "webhook"][..], &["schedule", "--preset", "webhook", "--json"], &["man"]] {
+        let mut command = program();
+        command.args(words).stdout(std::fs::File::options().write(true).open("/dev/full").unwrap());
+        command.stderr(std::process::Stdio::piped());
+        let output = command.spawn().unwrap().wait_with_output().await.unwrap();
+        let complaint = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {complaint}");
+        assert!(complaint.starts_with("error: standard output cannot be written"), "{complaint}");
+        assert_eq!(complaint.lines().count(), 1, "{complaint}");
+    }
+}
+
+#[tokio::test]
 async fn without_an_address_the_server_of_the_data_directory_is_asked() {
     let lab = Lab::start().await;
     let mut command = program();

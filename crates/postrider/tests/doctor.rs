@@ -119,3 +119,33 @@ async fn the_doctor_sees_a_damaged_store_and_a_restored_one() {
     let ran = Ran::of(command, b"").await;
     assert!(ran.code == 1 && ran.stdout.contains("WRONG") && ran.stdout.contains("-> "), "{ran:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_doctor_advises_no_restore_where_the_store_is_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    Server::start(&data).await.stop().await;
+    let database = data.join("postrider.db");
+    // As a later version may leave it.
+    let newer = rusqlite::Connection::open(&database).unwrap();
+    newer.execute_batch("ALTER TABLE connection RENAME COLUMN name TO label; PRAGMA user_version = 99;").unwrap();
+    drop(newer);
+    let advice = |report: &Value| {
+        let found = report["findings"].as_array().unwrap().iter();
+        let wrong = found.filter(|finding| finding["check"] == "store" && finding["level"] == "wrong");
+        wrong.map(|finding| finding["action"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let (code, report) = doctor(&data, &[]).await;
+    assert!(code == 1 && told(&report, "store", "wrong").starts_with("schema version 99"), "{report}");
+    assert_eq!(advice(&report), ["use the program that wrote it, or a newer one"]);
+    // Whatever keeps it from being read, such as somebody else's file.
+    std::fs::remove_file(&database).unwrap();
+    std::fs::create_dir(&database).unwrap();
+    let (code, report) = doctor(&data, &[]).await;
+    assert_eq!(code, 1, "{report}");
+    assert!(advice(&report).iter().all(|action| !action.contains("restore")), "{report}");
+    std::fs::remove_dir(&database).unwrap();
+    std::fs::write(&database, "").unwrap();
+    let (_, report) = doctor(&data, &[]).await;
+    assert!(told(&report, "store", "note").starts_with("there is no store"), "{report}");
+}

@@ -33,7 +33,8 @@ pub enum Claimed {
 
 #[async_trait]
 pub trait KeyedAnswers: Send + Sync {
-    /// Takes a key for a request, before anything is done about it. A key that has ended is free.
+    /// Takes a key for a request, before anything is done about it. A key that has ended is free. It goes on with little space left, as settling
+    /// does: whoever discards to make room may do so with a key (D07).
     async fn claim_answer(&self, key: Idempotency, now: Timestamp) -> Result<Claimed, StoreError>;
 
     /// Ends a claim: with the answer for repeats, or with none where the request was refused and changed nothing, so that the key is free again.

@@ -21,6 +21,7 @@ use postrider_store::{Claimed, KeptAnswer};
 use tokio::sync::watch;
 
 use crate::api::idempotency;
+use crate::gate::Caller;
 use crate::problem::Problem;
 use crate::read::{BodyBounds, collect, decoded};
 use crate::routes::PROJECT;
@@ -91,7 +92,8 @@ impl Keyed {
 
     async fn begin(self: Arc<Self>, request: Request, next: Next) -> Result<Response, Problem> {
         let (parts, body) = request.into_parts();
-        let (project, path) = self.scope(parts.uri.path()).await?;
+        let own = parts.extensions.get::<Caller>().and_then(Caller::only_project);
+        let (project, path) = self.scope(parts.uri.path(), own).await?;
         let bytes = collect(&parts.headers, body, &self.bounds).await?;
         let asked = [parts.uri.query().unwrap_or_default().as_bytes(), b"\n", &bytes].concat();
         let now: Timestamp = self.clock.now();
@@ -114,7 +116,8 @@ impl Keyed {
     }
 
     /// The project by its id, and the path below it with its segments decoded: another way of writing an address must not make it another one.
-    async fn scope(&self, path: &str) -> Result<(ProjectId, String), Problem> {
+    /// Where the path names no project, what is asked is about the caller's own, so that nobody is given the answer of another project.
+    async fn scope(&self, path: &str, own: Option<ProjectId>) -> Result<(ProjectId, String), Problem> {
         let mut segments = Vec::new();
         for segment in path.split('/') {
             segments.push(decoded("path", segment)?);
@@ -122,7 +125,7 @@ impl Keyed {
         let prefix: Vec<&str> = PROJECT.split('/').collect();
         let is_below = segments.len() >= prefix.len() && segments.iter().zip(&prefix).take(4).all(|(a, b)| a == b);
         if !is_below {
-            return Ok((ProjectId::from_u128(0), segments.join("/")));
+            return Ok((own.unwrap_or(ProjectId::from_u128(0)), segments.join("/")));
         }
         let project = self.engine.project(&segments[4]).await?;
         Ok((project, segments[5..].join("/")))

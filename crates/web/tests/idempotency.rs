@@ -97,3 +97,25 @@ async fn d15_a_refused_request_gives_its_key_back() {
     assert_eq!(how_many(&api, &topics).await, 2);
     api.stop().await;
 }
+
+#[tokio::test]
+async fn d15_a_key_on_an_import_is_of_the_project_that_imports() {
+    let api = Api::start().await;
+    let file = b"pubsub_topic:\n  - name: lab.failed\n";
+    for name in ["one", "two"] {
+        assert_eq!(api.call("POST", "/api/v1/projects", &json!({"name": name}).to_string()).await.0, 201);
+        let path = format!("/api/v1/projects/{name}/keys");
+        let (_, made) = api.call("POST", &path, r#"{"name": "ci", "scopes": ["admin"]}"#).await;
+        let key = made["key"].as_str().unwrap();
+        let request = format!(
+            "POST /api/v1/import HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-API-Key: {key}\r\nIdempotency-Key: release 7\r\n\
+             Content-Type: application/yaml\r\nContent-Length: {}\r\n\r\n",
+            file.len()
+        );
+        let (status, _, answer) = api.raw(&[request.as_bytes(), file].concat()).await;
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!((status, &answer["created"][0]["project"]), (200, &Value::from(name)), "{answer}");
+        assert_eq!(how_many(&api, &format!("/api/v1/projects/{name}/topics")).await, 1, "{name}");
+    }
+    api.stop().await;
+}

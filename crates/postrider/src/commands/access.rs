@@ -2,6 +2,7 @@
 
 use postrider::{ApiKey, AuditEntry, AuditQuery, PageQuery, Project, Whose};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::connections::settings_of;
 use super::{reach, show};
@@ -36,9 +37,22 @@ pub async fn projects(global: &GlobalArgs, command: ProjectsCommand) -> Result<E
     sheet.line("entitled", project.entitled);
     sheet.value("rate limit a second", project.more.get("rateLimitPerSecond"));
     sheet.value("concurrency", project.more.get("concurrency"));
+    for (label, key, unit) in ALERTS {
+        let threshold = project.more.get(key).and_then(Value::as_u64);
+        let said = |threshold| if threshold == 0 { "never".to_owned() } else { format!("at {threshold}{unit}") };
+        sheet.maybe(label, threshold.map(said));
+    }
     sheet.print();
     Ok(Exit::Done)
 }
+
+/// When somebody is told: what of, the setting, its unit.
+const ALERTS: [(&str, &str, &str); 4] = [
+    ("alert, head blocked", "alertHeadBlockedMinutes", " min"),
+    ("alert, oldest waiting", "alertOldestWaitingMinutes", " min"),
+    ("alert, dead letters", "alertDeadLetters", ""),
+    ("alert, dead letters in 10 min", "alertDeadLettersGrowth", ""),
+];
 
 fn project_table(projects: &[Project]) {
     let mut table = Table::new(&[("NAME", Align::Left), ("ID", Align::Left), ("OWNER", Align::Left)]);

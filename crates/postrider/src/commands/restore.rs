@@ -3,7 +3,7 @@
 //! The database gets its name last: a restore that is cut off leaves no store that could be started.
 
 use postrider_engine::SystemClock;
-use postrider_store::sqlite::backup;
+use postrider_store::sqlite::backup::Place;
 use postrider_store::{SqliteOptions, SqliteStore, Store as _};
 use serde_json::json;
 
@@ -23,16 +23,10 @@ pub async fn run(global: &GlobalArgs, args: RestoreArgs) -> Result<Exit, Failed>
         return Err(Failed::new(Exit::Refused, message));
     }
     let data = DataDir::at(&global.data)?;
-    let unnamed = data.path().join("postrider.db.restoring");
-    let copied = copy(&args.from, &unnamed).await?;
-    let held = match hold(&unnamed).await {
-        Ok(held) => held,
-        Err(error) => {
-            let _ = std::fs::remove_file(&unnamed);
-            return Err(error);
-        }
-    };
-    backup::rename(&unnamed, &database)?;
+    let place = Place::take(&database_in(data.path()))?;
+    let copied = copy(&args.from, place.unnamed()).await?;
+    let held = hold(place.unnamed()).await?;
+    place.name()?;
     report(global, &database, &copied, &[("paused", json!(held))]);
     if !global.json {
         output::remark(&format!(

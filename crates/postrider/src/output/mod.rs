@@ -14,8 +14,12 @@ pub use table::{Align, Cell, Table};
 pub use times::{local_beside, utc};
 
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
+
+/// Told once; what comes later would fail for the same reason.
+static CUT_SHORT: AtomicBool = AtomicBool::new(false);
 
 /// Prints text and ends the line. A reader that has gone away (`| head`) is no failure.
 pub fn print(text: &str) {
@@ -23,9 +27,15 @@ pub fn print(text: &str) {
     let written = out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
     if let Err(error) = written
         && error.kind() != std::io::ErrorKind::BrokenPipe
+        && !CUT_SHORT.swap(true, Ordering::Relaxed)
     {
         complain(&format!("standard output cannot be written: {error}"));
     }
+}
+
+/// Whether something that was to be printed is missing, so that a command which printed it all the same does not count as done.
+pub fn is_cut_short() -> bool {
+    CUT_SHORT.load(Ordering::Relaxed)
 }
 
 pub fn print_json(value: &impl Serialize) {

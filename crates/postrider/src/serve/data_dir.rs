@@ -20,7 +20,11 @@ impl DataDir {
     }
 
     pub fn temporary() -> Result<DataDir, Failed> {
-        tempfile::Builder::new().prefix("postrider-demo-").tempdir().map(DataDir::Temporary).map_err(|error| {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("postrider-demo-");
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+        builder.tempdir().map(DataDir::Temporary).map_err(|error| {
             Failed::new(Exit::StoreUnavailable, format!("a temporary data directory cannot be made: {error}"))
         })
     }
@@ -65,7 +69,9 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let parent = tempfile::tempdir().unwrap();
         let dir = DataDir::at(&parent.path().join("a/b")).unwrap();
-        assert_eq!(std::fs::metadata(dir.path()).unwrap().permissions().mode() & 0o777, 0o700);
+        for dir in [dir, DataDir::temporary().unwrap()] {
+            assert_eq!(std::fs::metadata(dir.path()).unwrap().permissions().mode() & 0o777, 0o700);
+        }
     }
 
     #[test]

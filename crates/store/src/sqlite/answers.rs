@@ -14,7 +14,7 @@ impl KeyedAnswers for SqliteStore {
             if let Some(known) = known(work, &key, now)? {
                 return Ok(known);
             }
-            work.space.check()?;
+            // However little space is left: what makes room is asked with a key too, and what takes room is refused where it would be stored.
             work.execute(
                 "INSERT OR REPLACE INTO keyed_answer (key_hash, request_hash, ends_at) VALUES (?1, ?2, ?3)",
                 &[&key.key_hash, &key.request_hash, &key.ends_at.as_millis()],

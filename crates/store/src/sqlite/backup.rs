@@ -4,13 +4,13 @@
 //! grows meanwhile by what is written. It must not change the file that it reads.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
-use super::disk::beside;
+use super::disk::{FileLock, beside, for_owner};
 use crate::StoreError;
 
 /// 1 MiB a step.
@@ -52,31 +52,97 @@ pub fn copy(from: &Path, to: &Path, told: &mut dyn FnMut(Progress)) -> Result<Co
         return Err(StoreError::Corrupt(format!("`{}` is no store", from.display())));
     }
     // Under another name until it is whole, and never over what is there.
-    if to.exists() {
-        return Err(unwritten(to, &std::io::ErrorKind::AlreadyExists.into()));
-    }
-    let partial = beside(to, ".partial");
-    File::options().write(true).create_new(true).open(&partial).map_err(|error| unwritten(&partial, &error))?;
-    let copied = copy_into(&source, &partial, told).and_then(|rows| {
-        let bytes = std::fs::metadata(&partial).map_err(|error| unwritten(&partial, &error))?.len();
-        std::fs::rename(&partial, to).map_err(|error| unwritten(to, &error))?;
-        sync_directory(to)?;
-        Ok(Copied { bytes, rows })
-    });
-    if copied.is_err() {
-        let _ = std::fs::remove_file(&partial);
-    }
-    copied
+    let partial = Partial::begin(to)?;
+    let rows = copy_into(&source, &partial.path, told)?;
+    let bytes = std::fs::metadata(&partial.path).map_err(|error| unwritten(&partial.path, &error))?.len();
+    std::fs::rename(&partial.path, to).map_err(|error| unwritten(to, &error))?;
+    sync_directory(to)?;
+    Ok(Copied { bytes, rows })
 }
 
-/// Gives a store that is closed another name, on disk when this returns; one that is there is not written over.
-pub fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
-    if to.exists() {
-        return Err(unwritten(to, &std::io::ErrorKind::AlreadyExists.into()));
+/// A copy that has not got its name yet. One at a time; what an earlier one left that was cut off is replaced.
+struct Partial {
+    path: PathBuf,
+    lock: PathBuf,
+    _alone: FileLock,
+}
+
+impl Partial {
+    fn begin(to: &Path) -> Result<Self, StoreError> {
+        let path = beside(to, ".partial");
+        let lock = beside(&path, ".lock");
+        let alone = FileLock::of(&lock).map_err(|error| unwritten(&path, &error))?;
+        let Some(alone) = alone else {
+            return Err(StoreError::Unavailable(format!("`{}` is being written by another copy", to.display())));
+        };
+        let partial = Partial { path, lock, _alone: alone };
+        // Nobody else can make it any more.
+        if to.exists() {
+            return Err(unwritten(to, &std::io::ErrorKind::AlreadyExists.into()));
+        }
+        let _ = std::fs::remove_file(&partial.path);
+        let made = for_owner().write(true).create_new(true).open(&partial.path);
+        made.map_err(|error| unwritten(&partial.path, &error))?;
+        Ok(partial)
     }
-    std::fs::rename(from, to).map_err(|error| unwritten(to, &error))?;
-    let _ = std::fs::remove_file(beside(from, ".lock"));
-    sync_directory(to)
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+        let _ = std::fs::remove_file(&self.lock);
+    }
+}
+
+/// Where a store is made from a copy: under another name until it may be opened. No server opens the place meanwhile, and what an earlier
+/// one left that was cut off is removed.
+pub struct Place {
+    database: PathBuf,
+    unnamed: PathBuf,
+    _alone: FileLock,
+}
+
+impl Place {
+    /// # Errors
+    /// `Unavailable` when the place is in use, has a store, or cannot be written.
+    pub fn take(database: &Path) -> Result<Place, StoreError> {
+        let alone = FileLock::take(database)?;
+        if database.exists() {
+            return Err(unwritten(database, &std::io::ErrorKind::AlreadyExists.into()));
+        }
+        let place = Place { database: database.to_owned(), unnamed: beside(database, ".restoring"), _alone: alone };
+        place.clear();
+        Ok(place)
+    }
+
+    /// For the store, until it is closed.
+    pub fn unnamed(&self) -> &Path {
+        &self.unnamed
+    }
+
+    /// Gives it its name, on disk when this returns.
+    ///
+    /// # Errors
+    /// `Unavailable` when the place cannot be written.
+    pub fn name(self) -> Result<(), StoreError> {
+        std::fs::rename(&self.unnamed, &self.database).map_err(|error| unwritten(&self.database, &error))?;
+        sync_directory(&self.database)
+    }
+
+    fn clear(&self) {
+        for ending in ["", "-wal", "-shm", ".lock"] {
+            let _ = std::fs::remove_file(beside(&self.unnamed, ending));
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.clear();
+        if !self.database.exists() {
+            let _ = std::fs::remove_file(beside(&self.database, ".lock"));
+        }
+    }
 }
 
 /// So that the name outlives a crash too.
@@ -142,6 +208,9 @@ pub(super) fn reader(database: &Path) -> Result<Connection, StoreError> {
     }
     let named = |error: rusqlite::Error| match StoreError::from(error) {
         StoreError::Corrupt(why) => StoreError::Corrupt(format!("`{}` is no store: {why}", database.display())),
+        StoreError::Unavailable(why) => {
+            StoreError::Unavailable(format!("`{}` cannot be read: {why}", database.display()))
+        }
         other => StoreError::Unavailable(format!("`{}` cannot be read: {other}", database.display())),
     };
     // Reading beside a writer needs its shared memory, hence not read-only; `query_only` keeps the rows as they are.

@@ -18,21 +18,42 @@ impl FileLock {
     /// `Unavailable`, with the file's name, when another server has it or the directory cannot be written.
     pub fn take(database: &Path) -> Result<Self, StoreError> {
         let lock = beside(database, ".lock");
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&lock).map_err(|error| {
-            StoreError::Unavailable(format!("the store `{}` cannot be locked: {error}", database.display()))
-        })?;
-        match file.try_lock() {
-            Ok(()) => Ok(FileLock { _file: file }),
-            Err(TryLockError::WouldBlock) => Err(StoreError::Unavailable(format!(
+        match FileLock::of(&lock) {
+            Ok(Some(taken)) => Ok(taken),
+            Ok(None) => Err(StoreError::Unavailable(format!(
                 "the store `{}` is in use: another server has it (lock `{}`)",
                 database.display(),
                 lock.display()
             ))),
-            Err(TryLockError::Error(error)) => {
+            Err(error) => {
                 Err(StoreError::Unavailable(format!("the store `{}` cannot be locked: {error}", database.display())))
             }
         }
     }
+
+    /// `None`: somebody else has it.
+    pub fn of(lock: &Path) -> std::io::Result<Option<Self>> {
+        let file = for_owner().create(true).truncate(false).write(true).open(lock)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(FileLock { _file: file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+/// What is made by it may be read by nobody but its owner: there are bodies in it.
+pub(super) fn for_owner() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// So that SQLite, which would make it for all to read, finds the file; those beside it are given its mode.
+pub(super) fn make_for_owner(database: &Path) {
+    // Whatever is wrong with the place, SQLite is told too when it opens it.
+    let _ = for_owner().create_new(true).write(true).open(database);
 }
 
 /// `name` plus an ending, as SQLite names its own files.

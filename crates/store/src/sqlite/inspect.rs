@@ -23,6 +23,12 @@ pub struct Inspected {
     pub database_bytes: u64,
     pub wal_bytes: u64,
     pub room: Room,
+    /// `None` where another version wrote it, or it is damaged.
+    pub contents: Option<Contents>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Contents {
     pub definitions: Vec<SecurityDefinition>,
     /// Each with its queue.
     pub connections: Vec<(Connection, QueueSummary)>,
@@ -35,25 +41,32 @@ pub struct Inspected {
 pub fn inspect(database: &Path) -> Result<Inspected, StoreError> {
     let connection = reader(database)?;
     let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
-    let sql = format!("SELECT {} FROM connection ORDER BY name", rows::CONNECTION);
-    let known = rows::read_all(&connection, &sql, &[], rows::read_connection)?;
-    let with_queue = |known: Connection| {
-        let queue = lookups::queue_summary(&connection, known.id)?;
-        Ok::<_, StoreError>((known, queue))
-    };
-    let connections = known.into_iter().map(with_queue).collect::<Result<_, _>>()?;
-    let sql =
-        "SELECT name FROM topic WHERE NOT EXISTS (SELECT 1 FROM subscription WHERE topic_id = topic.id) ORDER BY name";
-    let unread_topics = rows::read_all(&connection, sql, &[], |row| Ok(row.get(0)?))?;
-    Ok(Inspected {
+    let inspected = Inspected {
         schema_version: schema_version(&connection)?,
         schema_expected: schema::newest(),
         damage: damage(&connection, "quick_check")?,
         database_bytes: bytes(database),
         wal_bytes: bytes(&beside(database, "-wal")),
         room: Space::below(database, SqliteOptions::default().free_bytes_min).room(),
-        definitions: security::all(&connection)?,
-        connections,
-        unread_topics,
-    })
+        contents: None,
+    };
+    // What another version wrote cannot be read by this one's words.
+    if inspected.schema_version != inspected.schema_expected || !inspected.damage.is_empty() {
+        return Ok(inspected);
+    }
+    Ok(Inspected { contents: Some(contents(&connection)?), ..inspected })
+}
+
+fn contents(connection: &rusqlite::Connection) -> Result<Contents, StoreError> {
+    let sql = format!("SELECT {} FROM connection ORDER BY name", rows::CONNECTION);
+    let known = rows::read_all(connection, &sql, &[], rows::read_connection)?;
+    let with_queue = |known: Connection| {
+        let queue = lookups::queue_summary(connection, known.id)?;
+        Ok::<_, StoreError>((known, queue))
+    };
+    let connections = known.into_iter().map(with_queue).collect::<Result<_, _>>()?;
+    let sql =
+        "SELECT name FROM topic WHERE NOT EXISTS (SELECT 1 FROM subscription WHERE topic_id = topic.id) ORDER BY name";
+    let unread_topics = rows::read_all(connection, sql, &[], |row| Ok(row.get(0)?))?;
+    Ok(Contents { definitions: security::all(connection)?, connections, unread_topics })
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
+use super::disk::make_for_owner;
 use crate::StoreError;
 
 /// Only a checkpoint that cuts the WAL ever holds the writer up, and shortly.
@@ -49,6 +50,7 @@ fn refuse_foreign(connection: &Connection, database: &Path) -> Result<(), StoreE
 /// The connection that writes: WAL, and every commit on disk before it returns.
 pub(super) fn writer(database: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    make_for_owner(database);
     let connection = Connection::open_with_flags(database, flags).map_err(named(database))?;
     connection.busy_timeout(BUSY)?;
     refuse_foreign(&connection, database)?;

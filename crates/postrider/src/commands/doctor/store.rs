@@ -4,7 +4,8 @@ use std::path::Path;
 
 use postrider_core::readiness::Room;
 use postrider_engine::{SystemDice, Vault};
-use postrider_store::sqlite::inspect::{Inspected, inspect};
+use postrider_store::StoreError;
+use postrider_store::sqlite::inspect::{Contents, Inspected, inspect};
 
 use super::finding::{Finding, listed};
 use super::work::{Seen, Subject};
@@ -35,7 +36,8 @@ pub async fn look(data: &Path, settings: Option<&Settings>, findings: &mut Vec<F
             return None;
         }
     };
-    if !database.exists() {
+    // A first start that was cut off leaves an empty file.
+    if !database.exists() || std::fs::metadata(&database).is_ok_and(|file| file.is_file() && file.len() == 0) {
         let detail = format!("there is no store at {}", database.display());
         findings.push(Finding::note(CHECK, detail, "the first `postrider serve` makes it; is --data right?"));
         return None;
@@ -45,8 +47,7 @@ pub async fn look(data: &Path, settings: Option<&Settings>, findings: &mut Vec<F
     let inspected = match tokio::task::spawn_blocking(move || inspect(&file)).await {
         Ok(Ok(inspected)) => inspected,
         Ok(Err(error)) => {
-            let action = "restore a backup into another directory with `postrider restore`, and keep this one";
-            findings.push(Finding::wrong(CHECK, error.to_string(), action));
+            findings.push(unread(&error));
             return None;
         }
         Err(error) => {
@@ -56,8 +57,20 @@ pub async fn look(data: &Path, settings: Option<&Settings>, findings: &mut Vec<F
     };
     findings.extend(of_file(&database, &inspected));
     findings.extend(room(inspected.room));
-    findings.extend(secrets(data, settings, &inspected));
-    Some(seen(inspected))
+    let contents = inspected.contents?;
+    findings.extend(secrets(data, settings, &contents));
+    Some(seen(contents))
+}
+
+/// A file that is whole is nothing to replace because somebody else may not read it.
+fn unread(error: &StoreError) -> Finding {
+    let action = match error {
+        StoreError::Corrupt(_) => "restore a backup into another directory with `postrider restore`, and keep this one",
+        _ => {
+            "let whoever runs this read and write the file and its directory, and see that its disk is mounted for writing"
+        }
+    };
+    Finding::wrong(CHECK, error.to_string(), action)
 }
 
 fn of_file(database: &Path, inspected: &Inspected) -> Vec<Finding> {
@@ -114,7 +127,7 @@ fn room(room: Room) -> Option<Finding> {
 }
 
 /// Whether the key is there, is its owner's only, and opens what is sealed.
-fn secrets(data: &Path, settings: Option<&Settings>, inspected: &Inspected) -> Vec<Finding> {
+fn secrets(data: &Path, settings: Option<&Settings>, contents: &Contents) -> Vec<Finding> {
     const CHECK: &str = "secrets";
     let Some(settings) = settings else { return Vec::new() };
     let keyring = match settings.secrets_key.keyring_at(data) {
@@ -122,10 +135,10 @@ fn secrets(data: &Path, settings: Option<&Settings>, inspected: &Inspected) -> V
         Err(failed) => return vec![Finding::wrong(CHECK, failed.message, "the server does not start without it")],
     };
     let has_key = keyring.first().is_some();
-    let all = inspected.definitions.len();
+    let all = contents.definitions.len();
     let vault = Vault::new(keyring, SystemDice::shared());
-    let opened = postrider_engine::opened_secrets(&vault, &inspected.definitions);
-    let closed: Vec<String> = inspected
+    let opened = postrider_engine::opened_secrets(&vault, &contents.definitions);
+    let closed: Vec<String> = contents
         .definitions
         .iter()
         .filter(|known| !opened.contains_key(&known.id))
@@ -165,8 +178,8 @@ fn permissions(data: &Path, findings: &mut Vec<Finding>) {
 #[cfg(not(unix))]
 fn permissions(_: &Path, _: &mut Vec<Finding>) {}
 
-fn seen(inspected: Inspected) -> Seen {
-    let subjects = inspected.connections.into_iter().map(|(known, queue)| Subject {
+fn seen(contents: Contents) -> Seen {
+    let subjects = contents.connections.into_iter().map(|(known, queue)| Subject {
         host: known.written.get("host").and_then(serde_json::Value::as_str).map(str::to_owned),
         paused: known.paused,
         active: known.spec.is_active,
@@ -175,5 +188,5 @@ fn seen(inspected: Inspected) -> Seen {
         dead: queue.dead,
         oldest_waiting_since: queue.oldest_waiting_since,
     });
-    Seen { subjects: subjects.collect(), unread_topics: inspected.unread_topics }
+    Seen { subjects: subjects.collect(), unread_topics: contents.unread_topics }
 }

@@ -165,6 +165,9 @@ async fn d07_with_little_space_left_intake_stops_and_settling_goes_on() {
     assert_eq!(store.check().await, Err(full));
     let lease = world.owner(&world_connection, 0).await;
     assert!(matches!(world.attempted(id, lease, Status::Success).await, Settled::Applied { .. }));
+    // An act that makes room, asked with an idempotency key.
+    let key = Idempotency { key_hash: [1; 32], request_hash: [2; 32], ends_at: at(5000) };
+    assert_eq!(store.claim_answer(key, at(4000)).await, Ok(Claimed::First));
 }
 
 // proves: D07 (the WAL stays bounded)
