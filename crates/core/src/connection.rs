@@ -4,6 +4,7 @@
 
 mod mllp;
 mod rest;
+mod soap;
 mod webhook;
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,9 @@ use serde_json::{Map, Value};
 
 pub use mllp::{AckMatch, ApplicationAck, Framing, MllpTarget, RetryOn, SegmentEnds};
 pub use rest::RestTarget;
+pub use soap::{
+    ElementForm, ElementName, SoapOperation, SoapTarget, WsAddressing, is_action, is_local_name, is_namespace,
+};
 pub use webhook::{Addresses, WebhookTarget};
 
 use crate::Timestamp;
@@ -52,19 +56,22 @@ pub struct ConnectionSpec {
 pub enum ConnectionKind {
     Rest,
     Mllp,
+    Soap,
     Webhook,
 }
 
 impl ConnectionKind {
     /// In the order in which lists name them.
-    pub const ALL: [ConnectionKind; 3] = [ConnectionKind::Rest, ConnectionKind::Mllp, ConnectionKind::Webhook];
+    pub const ALL: [ConnectionKind; 4] =
+        [ConnectionKind::Rest, ConnectionKind::Mllp, ConnectionKind::Soap, ConnectionKind::Webhook];
     /// What may be written, in words that continue "allowed is …".
-    pub const ALLOWED: &str = "one of rest, mllp, webhook";
+    pub const ALLOWED: &str = "one of rest, mllp, soap, webhook";
 
     pub const fn as_str(self) -> &'static str {
         match self {
             ConnectionKind::Rest => "rest",
             ConnectionKind::Mllp => "mllp",
+            ConnectionKind::Soap => "soap",
             ConnectionKind::Webhook => "webhook",
         }
     }
@@ -79,6 +86,7 @@ impl ConnectionKind {
 pub enum Target {
     Rest(RestTarget),
     Mllp(MllpTarget),
+    Soap(Box<SoapTarget>),
     Webhook(WebhookTarget),
 }
 
@@ -90,6 +98,8 @@ pub enum DataFormat {
     Xml,
     /// Messages of HL7 version 2: no choice of anybody's, but what goes over MLLP.
     Hl7,
+    /// JSON or XML that becomes an envelope.
+    Soap,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,6 +137,7 @@ impl Target {
         match self {
             Target::Rest(_) => ConnectionKind::Rest,
             Target::Mllp(_) => ConnectionKind::Mllp,
+            Target::Soap(_) => ConnectionKind::Soap,
             Target::Webhook(_) => ConnectionKind::Webhook,
         }
     }
@@ -134,28 +145,45 @@ impl Target {
     pub const fn rest(&self) -> Option<&RestTarget> {
         match self {
             Target::Rest(rest) => Some(rest),
-            Target::Mllp(_) | Target::Webhook(_) => None,
+            Target::Mllp(_) | Target::Soap(_) | Target::Webhook(_) => None,
         }
     }
 
     pub const fn webhook(&self) -> Option<&WebhookTarget> {
         match self {
             Target::Webhook(endpoint) => Some(endpoint),
-            Target::Rest(_) | Target::Mllp(_) => None,
+            Target::Rest(_) | Target::Mllp(_) | Target::Soap(_) => None,
         }
     }
 
     pub const fn mllp(&self) -> Option<&MllpTarget> {
         match self {
             Target::Mllp(mllp) => Some(mllp),
-            Target::Rest(_) | Target::Webhook(_) => None,
+            Target::Rest(_) | Target::Soap(_) | Target::Webhook(_) => None,
+        }
+    }
+
+    pub fn soap(&self) -> Option<&SoapTarget> {
+        match self {
+            Target::Soap(soap) => Some(soap),
+            Target::Rest(_) | Target::Mllp(_) | Target::Webhook(_) => None,
+        }
+    }
+
+    /// The way over HTTP, for the kinds that take it.
+    pub fn http(&self) -> Option<&RestTarget> {
+        match self {
+            Target::Rest(rest) => Some(rest),
+            Target::Soap(soap) => Some(&soap.http),
+            Target::Mllp(_) | Target::Webhook(_) => None,
         }
     }
 
     /// Where requests go, as people are shown it; placeholders as written.
     pub fn address(&self) -> String {
         match self {
-            Target::Rest(rest) => format!("{}{}", rest.host, rest.url_path.as_str()),
+            Target::Rest(rest) => rest.address(),
+            Target::Soap(soap) => soap.http.address(),
             Target::Mllp(mllp) => mllp.address(),
             Target::Webhook(endpoint) => endpoint.url.to_string(),
         }
@@ -166,6 +194,7 @@ impl Target {
         match self {
             Target::Rest(rest) => rest.data_format,
             Target::Mllp(_) => DataFormat::Hl7,
+            Target::Soap(_) => DataFormat::Soap,
             Target::Webhook(_) => DataFormat::Json,
         }
     }
@@ -174,8 +203,8 @@ impl Target {
     pub fn only_reads(&self, head: &RequestHead) -> bool {
         match self {
             Target::Rest(_) => head.method.only_reads(),
-            // What an endpoint is sent always means something to it.
-            Target::Mllp(_) | Target::Webhook(_) => false,
+            // What an endpoint is sent always means something to it, and nobody but the service knows whether an operation of SOAP only reads.
+            Target::Mllp(_) | Target::Soap(_) | Target::Webhook(_) => false,
         }
     }
 }

@@ -37,6 +37,7 @@ mod secret;
 pub mod security;
 mod setting;
 pub mod settings;
+pub mod soap;
 pub mod spread;
 pub mod status_set;
 pub mod subscription;

@@ -5,6 +5,7 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::soap::SoapCall;
 use crate::trace::TraceContext;
 
 /// A request as it was accepted. The body stays bytes all the way (law 6, oracle 8).
@@ -29,6 +30,9 @@ pub struct RequestHead {
     /// The trace that it belongs to, if its caller or this server traces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceContext>,
+    /// What a SOAP call names beside its body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub soap: Option<Box<SoapCall>>,
 }
 
 /// An HTTP method: an RFC 9110 token, in capitals. Never CONNECT: it opens a tunnel and carries no request, so it could not be delivered.

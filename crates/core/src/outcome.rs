@@ -82,6 +82,9 @@ impl Outcome {
             Reply::Answered(answer) => Some(answer),
             Reply::Unanswered(_) => None,
         };
-        Outcome { state, msg_id: Some(msg_id), cid, error: progress.error.clone(), failure: progress.failure, response }
+        // D24: delivered, and still something was wrong with the answer.
+        let remark = || response.as_ref().filter(|_| state == OutcomeState::IsOk)?.remark().map(str::to_owned);
+        let error = progress.error.clone().or_else(remark);
+        Outcome { state, msg_id: Some(msg_id), cid, error, failure: progress.failure, response }
     }
 }

@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use crate::ack::Ack;
 use crate::message::HeaderList;
+use crate::soap::{SoapAnswer, SoapFault};
 
 /// The end of one attempt, as the sender saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +35,7 @@ pub struct Answer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
     Ack(Ack),
+    Soap(Box<SoapAnswer>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +84,26 @@ impl Reply {
 impl Answer {
     /// The acknowledgment, over MLLP.
     pub fn ack(&self) -> Option<&Ack> {
-        self.said.as_ref().map(|Said::Ack(ack)| ack)
+        match self.said.as_ref()? {
+            Said::Ack(ack) => Some(ack),
+            Said::Soap(_) => None,
+        }
+    }
+
+    /// What the envelope says, over SOAP.
+    pub fn soap(&self) -> Option<&SoapAnswer> {
+        match self.said.as_ref()? {
+            Said::Soap(answer) => Some(answer),
+            Said::Ack(_) => None,
+        }
+    }
+
+    pub fn fault(&self) -> Option<&SoapFault> {
+        self.soap()?.fault.as_ref()
+    }
+
+    /// What is wrong with an answer that may still be a delivery (D24).
+    pub fn remark(&self) -> Option<&str> {
+        self.soap()?.remark.as_deref()
     }
 }

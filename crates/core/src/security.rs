@@ -35,6 +35,8 @@ pub enum SecurityKind {
     ApiKey,
     Bearer,
     OAuth2,
+    /// WS-Security, in the envelope of SOAP.
+    Wss,
 }
 
 /// What a definition means, without its secret.
@@ -48,6 +50,17 @@ pub enum SecuritySpec {
     Bearer,
     /// Client credentials, RFC 6749, section 4.4.
     OAuth2(ClientCredentials),
+    /// A UsernameToken in the envelope of a SOAP request; it has no header of HTTP.
+    Wss { username: String, password_type: PasswordType },
+}
+
+/// How a UsernameToken carries the password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PasswordType {
+    /// As it is.
+    Text,
+    /// As a digest with a nonce and the time, made anew for every attempt (D32).
+    Digest,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -70,8 +83,8 @@ pub enum ClientAuth {
 }
 
 impl SecurityKind {
-    pub const ALL: [SecurityKind; 4] =
-        [SecurityKind::BasicAuth, SecurityKind::ApiKey, SecurityKind::Bearer, SecurityKind::OAuth2];
+    pub const ALL: [SecurityKind; 5] =
+        [SecurityKind::BasicAuth, SecurityKind::ApiKey, SecurityKind::Bearer, SecurityKind::OAuth2, SecurityKind::Wss];
 
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -79,6 +92,7 @@ impl SecurityKind {
             SecurityKind::ApiKey => "apikey",
             SecurityKind::Bearer => "bearer",
             SecurityKind::OAuth2 => "oauth2",
+            SecurityKind::Wss => "wss",
         }
     }
 
@@ -89,7 +103,7 @@ impl SecurityKind {
     /// The one key whose value is a secret.
     pub const fn secret_key(self) -> &'static str {
         match self {
-            SecurityKind::BasicAuth => "password",
+            SecurityKind::BasicAuth | SecurityKind::Wss => "password",
             SecurityKind::ApiKey => "key",
             SecurityKind::Bearer => "token",
             SecurityKind::OAuth2 => "client_secret",
@@ -104,6 +118,7 @@ impl SecuritySpec {
             SecuritySpec::ApiKey { .. } => SecurityKind::ApiKey,
             SecuritySpec::Bearer => SecurityKind::Bearer,
             SecuritySpec::OAuth2(_) => SecurityKind::OAuth2,
+            SecuritySpec::Wss { .. } => SecurityKind::Wss,
         }
     }
 }

@@ -4,6 +4,7 @@
 
 use crate::ack::AckMeaning;
 use crate::connection::{RetryOn, Target};
+use crate::soap::SoapVersion;
 use crate::{Failure, NoAnswer, NoAnswerKind, Reply};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,7 @@ pub fn of(target: &Target, reply: &Reply) -> Verdict {
     match target {
         Target::Rest(_) | Target::Webhook(_) => over_http(reply),
         Target::Mllp(mllp) => over_mllp(mllp.retry_on, reply),
+        Target::Soap(soap) => over_soap(soap.version, reply),
     }
 }
 
@@ -79,6 +81,31 @@ pub fn over_mllp(retry_on: RetryOn, reply: &Reply) -> Verdict {
     Verdict::Failed(Failed { failure: Failure::Rejected, error: ack.shown(), again, status: None })
 }
 
+/// The verdict over SOAP: a fault is a failure under any status, and without one the status decides, also where the envelope cannot be read (D24).
+///
+/// Every failure may be tried again: settings are live, so a mended connection makes another envelope of the same message.
+pub fn over_soap(version: SoapVersion, reply: &Reply) -> Verdict {
+    let asked = version.as_str();
+    let Some(answer) = reply.answer() else { return over_http(reply) };
+    let Some(fault) = answer.fault() else {
+        let mut verdict = over_http(reply);
+        if let (Verdict::Failed(failed), Some(415)) = (&mut verdict, answer.status) {
+            failed.error =
+                format!("HTTP 415: the server does not take messages of SOAP {asked}; is `soap_version` right?");
+        }
+        return verdict;
+    };
+    let status = answer.status.filter(|status| !(200..300).contains(status));
+    let mut error = fault.shown();
+    if let Some(status) = answer.status {
+        error.push_str(&format!(" (HTTP {status})"));
+    }
+    if fault.is_version_mismatch() {
+        error.push_str(&format!("; SOAP {asked} was spoken: is `soap_version` right?"));
+    }
+    Verdict::Failed(Failed { failure: Failure::Rejected, error, again: Again::Worthwhile, status })
+}
+
 fn unanswered(none: &NoAnswer) -> Verdict {
     let (failure, again) = match none.kind {
         NoAnswerKind::Timeout => (Failure::Timeout, Again::Worthwhile),
@@ -104,6 +131,7 @@ fn status_error(status: u16) -> String {
 mod tests {
     use super::*;
     use crate::ack::{Ack, AckCode};
+    use crate::soap::{SoapAnswer, SoapFault};
     use crate::{Answer, Said};
 
     fn answered(status: u16, incomplete: bool) -> Reply {
@@ -168,5 +196,46 @@ mod tests {
     fn z01_an_answer_without_an_acknowledgment_is_none() {
         let Verdict::Failed(failed) = over_mllp(RetryOn::STANDARD, &Reply::of_status(200)) else { panic!("delivered") };
         assert_eq!((failed.failure, failed.again), (Failure::NoAck, Again::Worthwhile));
+    }
+
+    fn faulted(status: u16, code: &str) -> Reply {
+        let fault = SoapFault {
+            code: code.to_owned(),
+            subcodes: Vec::new(),
+            reason: "no bed".to_owned(),
+            actor: None,
+            detail: serde_json::Value::Null,
+        };
+        let said = Said::Soap(Box::new(SoapAnswer { fault: Some(fault), ..SoapAnswer::default() }));
+        Reply::Answered(Answer { status: Some(status), said: Some(said), ..Answer::default() })
+    }
+
+    // proves: Z01, Z34
+    #[test]
+    fn d24_a_fault_is_a_failure_under_any_status_and_worth_another_attempt() {
+        for status in [200, 400, 429, 500] {
+            let Verdict::Failed(failed) = over_soap(SoapVersion::V11, &faulted(status, "Server")) else {
+                panic!("{status}")
+            };
+            assert_eq!((failed.failure, failed.again), (Failure::Rejected, Again::Worthwhile));
+            // A ladder asks whether the status is worth another attempt, and 200 says nothing of that.
+            assert_eq!(failed.status, Some(status).filter(|status| *status != 200));
+            assert_eq!(failed.error, format!("SOAP fault Server: no bed (HTTP {status})"));
+        }
+        let Verdict::Failed(failed) = over_soap(SoapVersion::V12, &faulted(500, "VersionMismatch")) else { panic!() };
+        assert!(failed.error.contains("SOAP 1.2 was spoken"), "{}", failed.error);
+    }
+
+    #[test]
+    fn d24_without_a_fault_the_status_decides_and_an_unreadable_2xx_is_delivered() {
+        let remark = SoapAnswer { remark: Some("the answer is no envelope".to_owned()), ..SoapAnswer::default() };
+        let reply = |status| {
+            let said = Some(Said::Soap(Box::new(remark.clone())));
+            Reply::Answered(Answer { status: Some(status), said, ..Answer::default() })
+        };
+        assert_eq!(over_soap(SoapVersion::V11, &reply(200)), Verdict::Delivered);
+        assert_eq!(over_soap(SoapVersion::V11, &reply(502)), over_http(&Reply::of_status(502)));
+        let Verdict::Failed(failed) = over_soap(SoapVersion::V12, &reply(415)) else { panic!() };
+        assert!(failed.error.contains("soap_version"), "{}", failed.error);
     }
 }

@@ -12,8 +12,8 @@ use postrider_core::attempt::{Attempt, LOGGED_ANSWER_BYTES_MAX};
 use postrider_core::log;
 use postrider_core::message::HeaderList;
 use postrider_core::verdict::{self, Verdict};
-use postrider_core::{Failure, NoAnswerKind, Reply, Timestamp, Wait};
-use postrider_wire::Outgoing;
+use postrider_core::{Answer, Failure, NoAnswerKind, Reply, Timestamp, Wait};
+use postrider_wire::{Outgoing, Stamp};
 
 use crate::shared::Shared;
 use crate::spans;
@@ -59,6 +59,9 @@ pub(crate) fn make(shared: &Arc<Shared>, mut outgoing: Outgoing) -> BoxFuture<'s
 /// What the attempt carries that is never stored with the request; a signature is of this very attempt (V10).
 fn with_secrets(shared: &Shared, outgoing: &mut Outgoing, now: Timestamp) -> Result<(), String> {
     outgoing.credentials = shared.securities.credentials_for(&outgoing.connection)?;
+    // Drawn only where it is used: what is drawn for nothing changes every later roll.
+    let is_stamped = outgoing.credentials.as_ref().is_some_and(|credentials| credentials.is_stamped());
+    outgoing.stamp = is_stamped.then(|| Stamp { at: now, nonce: shared.dice.bits() });
     if let Some(webhook) = &mut outgoing.webhook {
         webhook.keys = shared.endpoints.keys_at(outgoing.connection.id, now)?;
         webhook.at = now;
@@ -75,7 +78,7 @@ async fn send(shared: &Shared, outgoing: Outgoing) -> Reply {
 
 fn record(number: u32, started_at: Timestamp, took: Wait, verdict: &Verdict, reply: &Reply) -> Attempt {
     let (failure, error) = match verdict {
-        Verdict::Delivered => (None, None),
+        Verdict::Delivered => (None, reply.answer().and_then(Answer::remark).map(str::to_owned)),
         Verdict::Failed(failed) => (Some(failed.failure), Some(failed.error.clone())),
     };
     let answer = reply.answer();

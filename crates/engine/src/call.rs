@@ -100,6 +100,7 @@ pub(crate) async fn run(
             credentials: None,
             webhook: None,
             trace: None,
+            stamp: None,
             timeout: policy.timeout,
         };
         let Ended { reply, verdict, record } = attempt::make(&shared, outgoing).await;

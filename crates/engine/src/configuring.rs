@@ -135,7 +135,8 @@ pub(crate) async fn delete(
 fn validated(shared: &Shared, project_id: ProjectId, new: &NewConnection) -> Result<(String, ConnectionSpec), Refusal> {
     let name = check_name(&new.name);
     let spec = ConnectionSpec::parse(new.kind, &new.written).and_then(|spec| {
-        securing::check_named(shared, project_id, spec.security.as_deref()).map_err(|error| vec![error])?;
+        securing::check_named(shared, project_id, new.kind, spec.security.as_deref()).map_err(|error| vec![error])?;
+        postrider_wire::check_target(&spec.target).map_err(|error| vec![error])?;
         Ok(spec)
     });
     match (name, spec) {

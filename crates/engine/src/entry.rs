@@ -260,7 +260,10 @@ pub(crate) async fn outcome_of(shared: &Shared, id: DeliveryId) -> Result<Outcom
         // Where there is no status, an answer shows by its bytes.
         Some(attempt) if attempt.status.is_some() || attempt.response_bytes > 0 => Reply::Answered(Answer {
             status: attempt.status,
-            said: connection.and_then(|connection| postrider_wire::said(&connection, &attempt.response_body)),
+            said: connection.and_then(|connection| {
+                let is_cut = attempt.incomplete || attempt.response_bytes > attempt.response_body.len() as u64;
+                postrider_wire::said(&connection, &attempt.response_headers, &attempt.response_body, is_cut)
+            }),
             headers: attempt.response_headers,
             incomplete: attempt.incomplete || attempt.response_bytes > attempt.response_body.len() as u64,
             body: attempt.response_body,

@@ -51,6 +51,7 @@ mod tally;
 mod topics;
 pub mod vault;
 mod vitals;
+mod wsdl;
 
 pub use actor::Actor;
 pub use administration::{NewKey, ShownKey};
@@ -76,3 +77,4 @@ pub use subscribing::NewSubscription;
 pub use tally::{Figures, RequestFigures};
 pub use vault::{KeyHome, Keyring, MasterKey, Place, Sealed, Vault, VaultError};
 pub use vitals::Standing;
+pub use wsdl::Description;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use postrider_core::connection::check_name;
+use postrider_core::connection::{ConnectionKind, check_name};
 use postrider_core::id::{ProjectId, SecurityId};
 use postrider_core::log;
 use postrider_core::masking::masked_settings;
@@ -187,10 +187,20 @@ pub(crate) fn shown(definition: &SecurityDefinition, secret_is_new: bool) -> Val
     Value::Object(shown)
 }
 
-/// Whether a connection's `security` names a definition of its project.
-pub(crate) fn check_named(shared: &Shared, project_id: ProjectId, name: Option<&str>) -> Result<(), SettingError> {
+/// Whether a connection's `security` names a definition of its project that this kind of connection can carry.
+pub(crate) fn check_named(
+    shared: &Shared,
+    project_id: ProjectId,
+    kind: ConnectionKind,
+    name: Option<&str>,
+) -> Result<(), SettingError> {
     const NAMED_MAX: usize = 20;
-    let Some(name) = name.filter(|name| shared.securities.get(project_id, name).is_none()) else { return Ok(()) };
+    let Some(name) = name else { return Ok(()) };
+    if let Some(known) = shared.securities.get(project_id, name) {
+        let fits = known.definition.kind() != SecurityKind::Wss || kind == ConnectionKind::Soap;
+        let allowed = "a definition of another type: one of type wss goes into envelopes, which only connections of type soap have";
+        return if fits { Ok(()) } else { Err(SettingError::new("security", name.to_owned(), allowed)) };
+    }
     let known = shared.securities.of(project_id);
     let named: Vec<&str> = known.iter().take(NAMED_MAX).map(|known| known.definition.name.as_str()).collect();
     let allowed = match known.len() {

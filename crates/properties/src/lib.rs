@@ -19,6 +19,8 @@ pub mod query;
 pub mod retry_after;
 pub mod send_request;
 pub mod settings;
+pub mod soap_answer;
+pub mod soap_message;
 pub mod status_set;
 pub mod time;
 pub mod topic;
@@ -46,6 +48,8 @@ pub const ALL: &[Property] = &[
     Property { name: "retry_after", holds: retry_after::holds },
     Property { name: "send_request", holds: send_request::holds },
     Property { name: "settings", holds: settings::holds },
+    Property { name: "soap_answer", holds: soap_answer::holds },
+    Property { name: "soap_message", holds: soap_message::holds },
     Property { name: "status_set", holds: status_set::holds },
     Property { name: "time", holds: time::holds },
     Property { name: "topic", holds: topic::holds },

@@ -119,6 +119,7 @@ async fn ours(
                         credentials: None,
                         webhook: None,
                         trace: None,
+                        stamp: None,
                         timeout: Wait::from_secs(60),
                     };
                     let reply = sender.send(outgoing).await;

@@ -28,12 +28,11 @@ pub const SECTIONS: &[&dyn Section] = &[
     &pubsub_subscription::Subscriptions,
     &outgoing::REST,
     &outgoing::MLLP,
+    &outgoing::SOAP,
 ];
 
 /// Sections of ours that later versions have: refused, since leaving one out would leave deliveries out.
 pub(crate) const TO_COME: &[&str] = &[
-    "outgoing_soap",
-    "outconn_soap",
     "outgoing_fhir",
     "channel_rest",
     "channel_soap",

@@ -17,6 +17,7 @@ pub struct Outgoing {
     name: &'static str,
     meaning: &'static str,
     required: &'static [&'static str],
+    aliases: &'static [&'static str],
 }
 
 pub const REST: Outgoing = Outgoing {
@@ -24,6 +25,7 @@ pub const REST: Outgoing = Outgoing {
     name: "outgoing_rest",
     meaning: "Connections to REST APIs.",
     required: &["host", "url_path"],
+    aliases: &[],
 };
 
 pub const MLLP: Outgoing = Outgoing {
@@ -31,6 +33,15 @@ pub const MLLP: Outgoing = Outgoing {
     name: "outgoing_mllp",
     meaning: "Connections to receivers of HL7 version 2 over MLLP.",
     required: &["address"],
+    aliases: &[],
+};
+
+pub const SOAP: Outgoing = Outgoing {
+    kind: ConnectionKind::Soap,
+    name: "outgoing_soap",
+    meaning: "Connections to SOAP services.",
+    required: &["host", "url_path"],
+    aliases: &["outconn_soap"],
 };
 
 impl Outgoing {
@@ -43,6 +54,10 @@ impl Outgoing {
 impl Section for Outgoing {
     fn name(&self) -> &'static str {
         self.name
+    }
+
+    fn aliases(&self) -> &'static [&'static str] {
+        self.aliases
     }
 
     fn meaning(&self) -> &'static str {

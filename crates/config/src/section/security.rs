@@ -79,7 +79,7 @@ impl Section for Security {
 
     fn variants(&self) -> Vec<Variant> {
         let required = |kind| match kind {
-            SecurityKind::BasicAuth => &["username"][..],
+            SecurityKind::BasicAuth | SecurityKind::Wss => &["username"][..],
             SecurityKind::ApiKey | SecurityKind::Bearer => &[],
             SecurityKind::OAuth2 => &["token_url", "client_id"],
         };

@@ -14,3 +14,10 @@ pub struct RestTarget {
     pub pool_size: u32,
     pub tls: TlsSettings,
 }
+
+impl RestTarget {
+    /// Placeholders as written.
+    pub fn address(&self) -> String {
+        format!("{}{}", self.host, self.url_path.as_str())
+    }
+}

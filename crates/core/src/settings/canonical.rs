@@ -58,6 +58,8 @@ fn one_spelling(doc: &KeyDoc, value: &Value) -> Value {
             };
             Value::Array(entries.iter().map(number).collect())
         }
+        // `1.1` without quotes is a number in a file.
+        (Shape::OneOf(_), Value::Number(number)) => Value::String(number.to_string()),
         (Shape::Texts, Value::String(text)) => Value::Array(vec![text.clone().into()]),
         (Shape::Words { .. }, Value::String(text)) => joined(text.split_whitespace()),
         (Shape::Words { .. }, Value::Array(words)) => joined(words.iter().filter_map(Value::as_str)),

@@ -99,6 +99,24 @@ const BASIC_AUTH_KEYS: &[KeyDoc] = &[
     .secret(),
 ];
 
+const WSS_KEYS: &[KeyDoc] = &[
+    key("username", "none", "1 to 1024 characters, no control characters", "The user's name."),
+    key(
+        "password",
+        "none",
+        "at most 8192 characters, no control characters; it may be empty",
+        "The password; a secret.",
+    )
+    .secret(),
+    key(
+        "password_type",
+        "text",
+        "one of text, digest",
+        "How a UsernameToken of WS-Security carries the password; a digest is made anew for every attempt.",
+    )
+    .of(Shape::OneOf(&["text", "digest"])),
+];
+
 const APIKEY_KEYS: &[KeyDoc] = &[
     key(
         "header",
@@ -162,6 +180,7 @@ pub const fn security_keys(kind: SecurityKind) -> &'static [KeyDoc] {
         SecurityKind::ApiKey => APIKEY_KEYS,
         SecurityKind::Bearer => BEARER_KEYS,
         SecurityKind::OAuth2 => OAUTH2_KEYS,
+        SecurityKind::Wss => WSS_KEYS,
     }
 }
 

@@ -15,6 +15,7 @@ pub mod objects;
 mod reader;
 mod rest;
 pub mod security;
+pub mod soap;
 pub mod subscription;
 mod tls;
 mod warnings;
@@ -54,6 +55,7 @@ impl KindSettings {
         match kind {
             ConnectionKind::Rest => &rest::SETTINGS,
             ConnectionKind::Mllp => &mllp::SETTINGS,
+            ConnectionKind::Soap => &soap::SETTINGS,
             ConnectionKind::Webhook => &webhook::SETTINGS,
         }
     }

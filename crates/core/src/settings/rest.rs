@@ -113,7 +113,7 @@ fn parse(written: &Map<String, Value>) -> Result<ConnectionSpec, Vec<SettingErro
     reader.finish(target.map(|target| ConnectionSpec { target, policy, security, is_active }))
 }
 
-fn host(reader: &mut Reader<'_>) -> Option<String> {
+pub(super) fn host(reader: &mut Reader<'_>) -> Option<String> {
     if !reader.has("host") {
         let allowed = reader.allowed("host");
         reader.refuse("host", "missing", allowed);
@@ -123,7 +123,7 @@ fn host(reader: &mut Reader<'_>) -> Option<String> {
     read_host(text).map_err(|allowed| reader.refuse("host", without_user_info(text), allowed)).ok()
 }
 
-fn url_path(reader: &mut Reader<'_>) -> Option<PathTemplate> {
+pub(super) fn url_path(reader: &mut Reader<'_>) -> Option<PathTemplate> {
     if !reader.has("url_path") {
         let allowed = reader.allowed("url_path");
         reader.refuse("url_path", "missing", allowed);
@@ -148,7 +148,7 @@ fn content_type(reader: &mut Reader<'_>) -> Option<String> {
     fits.then(|| text.to_owned())
 }
 
-fn timeout_s(reader: &mut Reader<'_>) -> Option<f64> {
+pub(super) fn timeout_s(reader: &mut Reader<'_>) -> Option<f64> {
     let value = reader.value("timeout")?;
     if value.as_f64() == Some(0.0) {
         let allowed = "a number of seconds from 0.001 to 3600: 0 would mean to wait for ever, and one silent server would hold the queue";

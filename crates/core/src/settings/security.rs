@@ -9,7 +9,7 @@ use super::keys::{EXTRA_PARAMS_MAX, SCOPES_MAX};
 use super::reader::Reader;
 use super::{SettingError, security_keys, tls};
 use crate::http_url::HttpUrl;
-use crate::security::{ClientAuth, ClientCredentials, SecurityKind, SecuritySpec};
+use crate::security::{ClientAuth, ClientCredentials, PasswordType, SecurityKind, SecuritySpec};
 use crate::{MASK, Secret};
 
 /// Of a secret that travels in a header or a form.
@@ -40,6 +40,7 @@ pub fn parse(kind: SecurityKind, written: &Map<String, Value>) -> Result<ReadSec
         SecurityKind::ApiKey => api_key(&mut reader),
         SecurityKind::Bearer => Some(SecuritySpec::Bearer),
         SecurityKind::OAuth2 => oauth2(&mut reader),
+        SecurityKind::Wss => wss(&mut reader),
     };
     reader.refuse_unknown_keys(|_| false);
     let shown = written.iter().filter(|(key, value)| *key != kind.secret_key() && !value.is_null());
@@ -53,11 +54,13 @@ fn secret(reader: &mut Reader<'_>, kind: SecurityKind) -> Option<Secret> {
     let fits = |text: &&str| {
         let chars = text.chars().count();
         let shaped = match kind {
-            SecurityKind::BasicAuth | SecurityKind::OAuth2 => !text.chars().any(char::is_control),
+            SecurityKind::BasicAuth | SecurityKind::OAuth2 | SecurityKind::Wss => !text.chars().any(char::is_control),
             SecurityKind::ApiKey => text.bytes().all(|b| b == b' ' || b.is_ascii_graphic()) && text.trim() == *text,
             SecurityKind::Bearer => text.bytes().all(|b| b.is_ascii_graphic()),
         };
-        shaped && chars <= SECRET_CHARS_MAX && (chars > 0 || kind == SecurityKind::BasicAuth)
+        shaped
+            && chars <= SECRET_CHARS_MAX
+            && (chars > 0 || matches!(kind, SecurityKind::BasicAuth | SecurityKind::Wss))
     };
     let read = value.as_str().filter(fits).map(Secret::new);
     if read.is_none() {
@@ -71,6 +74,16 @@ fn basic_auth(reader: &mut Reader<'_>) -> Option<SecuritySpec> {
     // RFC 7617, section 2: the first colon ends the user's name.
     let username = required(reader, "username", |text| is_name(text) && !text.contains(':'))?;
     Some(SecuritySpec::BasicAuth { username })
+}
+
+fn wss(reader: &mut Reader<'_>) -> Option<SecuritySpec> {
+    let username = required(reader, "username", is_name);
+    let password_type = reader.choice("password_type", |text| match text {
+        "text" => Some(PasswordType::Text),
+        "digest" => Some(PasswordType::Digest),
+        _ => None,
+    });
+    Some(SecuritySpec::Wss { username: username?, password_type: password_type.unwrap_or(PasswordType::Text) })
 }
 
 fn api_key(reader: &mut Reader<'_>) -> Option<SecuritySpec> {

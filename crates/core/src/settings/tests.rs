@@ -9,6 +9,7 @@ mod delivery_keys;
 mod mllp_keys;
 mod rest_keys;
 mod security_keys;
+mod soap_keys;
 mod webhook_keys;
 
 /// The keys over a connection that has only what must be there.

@@ -116,6 +116,7 @@ pub(crate) fn outgoing(
         credentials: None,
         webhook: connection.spec.target.webhook().map(|_| Box::new(WebhookAttempt::of(delivery.event.clone()))),
         trace: None,
+        stamp: None,
         timeout,
     }
 }

@@ -16,7 +16,7 @@ pub use deliveries::{
     DeliveriesCommand, DlqCommand, DownloadArgs, EditArgs, FilterArgs, ForwardArgs, JobsCommand, ListArgs, PageArgs,
     QueueCommand,
 };
-pub use resources::{ConnectionsCommand, Preset, ScheduleArgs, SecurityCommand, SettingsArgs, TopicsCommand};
+pub use resources::{ConnectionsCommand, Preset, ScheduleArgs, SecurityCommand, SettingsArgs, TopicsCommand, WsdlArgs};
 pub use sending::{BodyArg, PublishArgs, SendArgs};
 
 use std::ffi::OsString;

@@ -12,19 +12,23 @@ pub enum ConnectionsCommand {
     },
     /// For example: connections create rest "Billing API" host=http://127.0.0.1:9000 use_queue=true max_retries=3
     Create {
-        /// rest or mllp; left out with --file
+        /// rest, mllp or soap; left out with --file
         #[arg(required_unless_present = "file", value_name = "TYPE")]
         kind: Option<String>,
         #[arg(required_unless_present = "file")]
         name: Option<String>,
         #[command(flatten)]
         settings: SettingsArgs,
+        #[command(flatten)]
+        wsdl: WsdlArgs,
     },
     /// Change the settings given and leave the others; `key=null` takes one back to its default, `name=…` renames
     Update {
         name: String,
         #[command(flatten)]
         settings: SettingsArgs,
+        #[command(flatten)]
+        wsdl: WsdlArgs,
         /// Replace all settings instead
         #[arg(long)]
         replace: bool,
@@ -46,6 +50,20 @@ pub enum ConnectionsCommand {
         #[arg(long, conflicts_with = "name")]
         all: bool,
     },
+}
+
+/// What fills the settings of a connection of type soap.
+#[derive(Debug, clap::Args)]
+pub struct WsdlArgs {
+    /// A WSDL 1.1: gives host, url_path, soap_version, namespace, element_form and operations where they are not given
+    #[arg(long, value_name = "FILE|-")]
+    pub wsdl: Option<BodyArg>,
+    /// A document that the WSDL imports; nothing is fetched
+    #[arg(long = "wsdl-import", value_name = "FILE", requires = "wsdl")]
+    pub imports: Vec<BodyArg>,
+    /// Which of its ports is meant, where several services are in it
+    #[arg(long = "wsdl-port", value_name = "NAME", requires = "wsdl")]
+    pub port: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]

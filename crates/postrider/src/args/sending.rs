@@ -14,6 +14,10 @@ pub struct SendArgs {
     #[arg(long)]
     pub method: Option<String>,
 
+    /// What to invoke, on a connection of type soap; the body is its message, in JSON or XML
+    #[arg(long, value_name = "NAME")]
+    pub operation: Option<String>,
+
     /// Appended to the connection's own path
     #[arg(long)]
     pub path: Option<String>,
@@ -33,7 +37,7 @@ pub struct PublishArgs {
     pub one: SendArgs,
 
     /// Many requests from a file, one JSON object a line, as in the API; `-` reads standard input
-    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["body", "method", "path", "params", "headers"])]
+    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["body", "method", "path", "params", "headers", "operation"])]
     pub batch: Option<BodyArg>,
 
     /// With --batch: the same file published again under this key within 24 hours is stored once

@@ -20,7 +20,9 @@ pub struct Call {
     pub params: Vec<(String, String)>,
     /// Added to the connection's own headers. A name that comes twice is sent twice.
     pub headers: Vec<(String, String)>,
-    /// Sent byte for byte.
+    /// What to invoke, on a connection of type `soap`: the body is its message.
+    pub operation: Option<String>,
+    /// Sent byte for byte; over SOAP within an envelope.
     pub body: Bytes,
 }
 
@@ -28,6 +30,11 @@ impl Call {
     /// A `POST` with this body.
     pub fn post(body: impl Into<Bytes>) -> Call {
         Call { method: Some("POST".into()), body: body.into(), ..Call::default() }
+    }
+
+    /// An operation of a SOAP service with its message: an object of JSON, or the XML of its element.
+    pub fn invoke(operation: impl Into<String>, message: impl Into<Bytes>) -> Call {
+        Call { operation: Some(operation.into()), body: message.into(), ..Call::default() }
     }
 
     /// Text goes as text and everything else in base64, so that each byte arrives as it is.
@@ -44,6 +51,9 @@ impl Call {
         }
         if !self.headers.is_empty() {
             json.insert("headers".into(), pairs_json(&self.headers));
+        }
+        if let Some(operation) = &self.operation {
+            json.insert("operation".into(), operation.as_str().into());
         }
         insert_body(&mut json, &self.body);
         Value::Object(json)

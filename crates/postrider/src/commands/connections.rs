@@ -4,7 +4,7 @@ use postrider::{Client, Connection, PageQuery};
 use serde_json::{Map, Value};
 
 use super::{reach, show};
-use crate::args::{ConnectionsCommand, GlobalArgs, SettingsArgs};
+use crate::args::{BodyArg, ConnectionsCommand, GlobalArgs, SettingsArgs, WsdlArgs};
 use crate::exit::{Exit, Failed};
 use crate::output::{self, Align, Cell, Sheet, Table, Tint};
 
@@ -21,8 +21,9 @@ pub async fn run(global: &GlobalArgs, command: ConnectionsCommand) -> Result<Exi
             }
         }
         ConnectionsCommand::Show { name } => one(global, &client.connection(&name).await?),
-        ConnectionsCommand::Create { kind, name, settings } => {
+        ConnectionsCommand::Create { kind, name, settings, wsdl } => {
             let mut written = settings_of(&settings)?;
+            describe(&mut written, &wsdl)?;
             for (key, value) in [("type", kind), ("name", name)] {
                 if let Some(value) = value {
                     written.insert(key.to_owned(), value.into());
@@ -30,8 +31,9 @@ pub async fn run(global: &GlobalArgs, command: ConnectionsCommand) -> Result<Exi
             }
             one(global, &client.create_connection(&written).await?);
         }
-        ConnectionsCommand::Update { name, settings, replace } => {
-            let written = settings_of(&settings)?;
+        ConnectionsCommand::Update { name, settings, wsdl, replace } => {
+            let mut written = settings_of(&settings)?;
+            describe(&mut written, &wsdl)?;
             let connection = if replace {
                 client.replace_connection(&name, &written).await?
             } else {
@@ -92,6 +94,24 @@ pub(super) fn settings_of(args: &SettingsArgs) -> Result<Map<String, Value>, Fai
         settings.insert(key.to_owned(), value_of(value));
     }
     Ok(settings)
+}
+
+/// Puts the WSDL and what it imports beside the settings, for the server to read.
+fn describe(written: &mut Map<String, Value>, args: &WsdlArgs) -> Result<(), Failed> {
+    let Some(file) = &args.wsdl else { return Ok(()) };
+    let text = |file: &BodyArg| {
+        let bytes = reach::body(Some(file))?;
+        String::from_utf8(bytes.to_vec()).map_err(|_| Failed::new(Exit::Refused, "the WSDL is not UTF-8".to_owned()))
+    };
+    written.insert("wsdl".to_owned(), text(file)?.into());
+    let imports = args.imports.iter().map(text).collect::<Result<Vec<String>, Failed>>()?;
+    if !imports.is_empty() {
+        written.insert("wsdl_imports".to_owned(), imports.into());
+    }
+    if let Some(port) = &args.port {
+        written.insert("wsdl_port".to_owned(), port.clone().into());
+    }
+    Ok(())
 }
 
 /// `true`, `3`, `[1,2]` and the like are JSON, and all else is text: `host=http://a` needs no quotes.

@@ -16,7 +16,14 @@ pub enum How {
 pub async fn run(global: &GlobalArgs, args: SendArgs, how: How) -> Result<Exit, Failed> {
     let client = reach::client(global)?;
     let body = reach::body(args.body.as_ref())?;
-    let call = Call { method: args.method, path: args.path, params: args.params, headers: args.headers, body };
+    let call = Call {
+        method: args.method,
+        path: args.path,
+        params: args.params,
+        headers: args.headers,
+        operation: args.operation,
+        body,
+    };
     let result = match how {
         How::Send => client.send(&args.connection, &call).await?,
         How::Publish => client.publish(&args.connection, &call).await?,

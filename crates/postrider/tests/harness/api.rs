@@ -21,6 +21,11 @@ impl Api {
         Api { base: base.to_owned(), client: Client::builder(TokioExecutor::new()).build_http() }
     }
 
+    /// Where the server is.
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
     /// `Err`: no answer came, so whether the request was accepted is unknown.
     pub async fn call(&self, method: &str, path: &str, body: &str) -> Result<(u16, String), String> {
         self.call_as(method, path, body, "application/json").await

@@ -12,7 +12,7 @@ use postrider_engine::NewConnection;
 use postrider_store::QueueSummary;
 use serde_json::{Map, Value, json};
 
-use super::{Acting, AppState, Input, connection_ref, json_response, list_response, merge, ok};
+use super::{Acting, AppState, Input, connection_ref, json_response, list_response, merge, ok, wsdl};
 use crate::problem::{FieldError, Problem};
 use crate::read::{Fields, KINDS, Query, Segments};
 
@@ -143,6 +143,7 @@ fn written(
         fields.take(ours);
     }
     let version = fields.number("version", 0..=u64::from(u32::MAX));
+    let description = wsdl::read(&mut fields);
     let nulls_kept = known.is_some();
     let written = if nulls_kept { fields.rest() } else { without_nulls(fields.rest()) };
     if let Some(Err(error)) = name.as_deref().map(check_name) {
@@ -158,6 +159,17 @@ fn written(
     {
         fields.refuse("type", "the type of a connection cannot change", known.kind().as_str());
     }
+    let written = match (description, parsed) {
+        (Some(description), Some(ConnectionKind::Soap)) => {
+            wsdl::with_described(&mut fields, &description, written, known)
+        }
+        (Some(_), Some(kind)) => {
+            let message = format!("a connection of type `{}` has no WSDL", kind.as_str());
+            fields.refuse("wsdl", message, "nothing here: only connections of type soap have it");
+            written
+        }
+        _ => written,
+    };
     fields.finish(&[])?;
     if let (Some(known), Some(version)) = (known, version)
         && u64::from(known.version) != version

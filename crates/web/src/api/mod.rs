@@ -30,10 +30,12 @@ mod schedule;
 mod security;
 mod send;
 mod shapes;
+mod soap_call;
 mod subscriptions;
 mod table;
 mod topic_messages;
 mod topics;
+mod wsdl;
 
 pub use documentation::openapi_document;
 pub use health::while_starting;

@@ -64,7 +64,7 @@ pub async fn raw(Acting(state): Acting, request: Request) -> Result<Response, Pr
     let headers = passed_on(&parts.headers)?;
     state.refuse_our_keys(&headers)?;
     let body = collect_content(&parts.headers, body, &state.options.body).await?;
-    let head = RequestHead { method, path: target.rest, params: Vec::new(), headers, trace: None };
+    let head = RequestHead { method, path: target.rest, params: Vec::new(), headers, trace: None, soap: None };
     let mut idempotency = None;
     // Z12: a request that only reads is made anew each time.
     if !connection.spec.target.only_reads(&head) {

@@ -13,7 +13,7 @@ use postrider_engine::{Refusal, SendOptions};
 use serde_json::value::RawValue;
 
 use super::shapes::outcome_text;
-use super::{Acting, AppState, Input, connection_ref, idempotency};
+use super::{Acting, AppState, Input, connection_ref, idempotency, soap_call};
 use crate::problem::{Problem, clipped};
 use crate::read::{Fields, Given, Query, Segments};
 
@@ -152,10 +152,12 @@ pub(super) fn message(mut fields: Fields, format: DataFormat) -> Result<Message,
     let path = path(&mut fields);
     let params = pairs(&mut fields, "params");
     let headers = headers(&mut fields);
+    let soap = soap_call::read(&mut fields, format);
     let given = fields.body();
     let body = body_bytes(&mut fields, given, format);
-    fields.finish(&FIELDS)?;
-    Ok(Message { head: RequestHead { method, path, params, headers, trace: None }, body })
+    let of_soap: &[&str] = if format == DataFormat::Soap { &soap_call::FIELDS } else { &[] };
+    fields.finish(&[&FIELDS, of_soap].concat())?;
+    Ok(Message { head: RequestHead { method, path, params, headers, trace: None, soap }, body })
 }
 
 fn method(fields: &mut Fields) -> Method {
@@ -249,7 +251,7 @@ pub(super) fn body_bytes(fields: &mut Fields, given: Option<Given>, format: Data
         Some(Given::Json(json)) => json,
     };
     let allowed = match format {
-        DataFormat::Json => return json.into(),
+        DataFormat::Json | DataFormat::Soap => return json.into(),
         DataFormat::Form => match read_pairs(&json) {
             Some(pairs) => return form(&pairs).into(),
             None => "a string, or an object of names and plain values, since `data_format` is form",
@@ -283,12 +285,13 @@ mod tests {
         let mut fields = Fields::read(&headers, json.as_bytes()).unwrap();
         let (method, path) = (method(&mut fields), path(&mut fields));
         let (params, list) = (pairs(&mut fields, "params"), super::headers(&mut fields));
-        fields.finish(&FIELDS).map(|()| RequestHead { method, path, params, headers: list, trace: None }).map_err(
-            |problem| {
+        fields
+            .finish(&FIELDS)
+            .map(|()| RequestHead { method, path, params, headers: list, trace: None, soap: None })
+            .map_err(|problem| {
                 let json = problem.to_json();
                 json["errors"].as_array().unwrap().iter().map(|e| e["field"].as_str().unwrap().to_owned()).collect()
-            },
-        )
+            })
     }
 
     #[test]

@@ -39,6 +39,7 @@ pub fn delivery_json(delivery: &Delivery, connection: Option<&str>, masked: &Mas
         "subscriptionId": delivery.event.as_ref().map(|event| event.subscription_id),
         "origin": delivery.origin,
         "method": delivery.head.method,
+        "operation": delivery.head.soap.as_ref().map(|soap| &soap.operation).filter(|operation| !operation.is_empty()),
         "path": delivery.head.path,
         "params": delivery.head.params,
         "headers": headers_json(&delivery.head.headers, masked),
@@ -137,7 +138,7 @@ fn answer_text(answer: &Answer) -> String {
     joined(&Value::Object(object).to_string(), "data", &data(answer).unwrap_or_else(|| "null".to_owned()))
 }
 
-/// What the protocol says in the answer itself: over MLLP the acknowledgment (Z32).
+/// What the protocol says in the answer itself: over MLLP the acknowledgment (Z32), over SOAP the fault (Z34).
 fn said_into(object: &mut Map<String, Value>, said: &Said) {
     match said {
         Said::Ack(ack) => {
@@ -147,11 +148,24 @@ fn said_into(object: &mut Map<String, Value>, said: &Said) {
                 object.insert("acks".into(), json!(ack.items));
             }
         }
+        Said::Soap(soap) => {
+            object.insert("element".into(), soap.element.clone().into());
+            object.insert("fault".into(), json!(soap.fault));
+            if !soap.header.is_null() {
+                object.insert("soap_header".into(), soap.header.clone());
+            }
+            if !soap.attachments.is_empty() {
+                object.insert("attachments".into(), soap.attachments.clone().into());
+            }
+        }
     }
 }
 
-/// The parsed body when the answer says that it is JSON and it is.
+/// The parsed body when the answer says that it is JSON and it is; over SOAP what is in the envelope.
 fn data(answer: &Answer) -> Option<String> {
+    if let Some(soap) = answer.soap() {
+        return Some(soap.data.to_string());
+    }
     let content_type = answer.headers.get("content-type")?.split(';').next()?.trim().to_ascii_lowercase();
     if content_type != "application/json" && !content_type.ends_with("+json") {
         return None;

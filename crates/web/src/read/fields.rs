@@ -112,6 +112,13 @@ impl Fields {
         (value.get() != "null").then_some(value)
     }
 
+    /// From here on the field is known by the other name.
+    pub fn rename(&mut self, name: &str, other: &str) {
+        for (known, _) in self.left.iter_mut().filter(|(known, _)| known == name) {
+            *known = other.to_owned();
+        }
+    }
+
     fn take_as<'a, T: for<'de> Deserialize<'de>>(&mut self, name: &'a str, allowed: &str) -> Option<T> {
         let value = self.take(name)?;
         match serde_json::from_str(value.get()) {

@@ -14,8 +14,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::header::AUTHORIZATION;
 use http::{HeaderName, HeaderValue, StatusCode};
-use postrider_core::security::SecuritySpec;
-use postrider_core::{MASK, NoAnswer, Secret};
+use postrider_core::security::{PasswordType, SecuritySpec};
+use postrider_core::{MASK, NoAnswer, NoAnswerKind, Secret};
 
 use crate::send::connect::Connector;
 use cache::Token;
@@ -27,6 +27,15 @@ pub struct Credentials(Kind);
 enum Kind {
     Fixed(Authorization),
     OAuth2(Arc<TokenSource>),
+    /// Nothing for a header: it goes into the envelope.
+    Wss(UserPassword),
+}
+
+/// Who a UsernameToken is for.
+pub(crate) struct UserPassword {
+    pub(crate) username: String,
+    pub(crate) password: Secret,
+    pub(crate) password_type: PasswordType,
 }
 
 /// One header of one attempt.
@@ -71,14 +80,32 @@ impl Credentials {
                 let source = TokenSource::new(client, secret).map_err(|_| CredentialsError::TokenUrl)?;
                 Ok(Credentials(Kind::OAuth2(Arc::new(source))))
             }
+            SecuritySpec::Wss { username, password_type } => Ok(Credentials(Kind::Wss(UserPassword {
+                username: username.clone(),
+                password: secret.clone(),
+                password_type: *password_type,
+            }))),
         }
+    }
+
+    /// What goes into an envelope instead of a header.
+    pub(crate) fn in_envelope(&self) -> Option<&UserPassword> {
+        match &self.0 {
+            Kind::Wss(user) => Some(user),
+            Kind::Fixed(_) | Kind::OAuth2(_) => None,
+        }
+    }
+
+    /// Whether each attempt needs a time and a nonce of its own.
+    pub fn is_stamped(&self) -> bool {
+        self.in_envelope().is_some()
     }
 
     /// The header, if it can be had without waiting.
     pub(crate) fn ready(&self) -> Option<Authorization> {
         match &self.0 {
             Kind::Fixed(fixed) => Some(fixed.clone()),
-            Kind::OAuth2(_) => None,
+            Kind::OAuth2(_) | Kind::Wss(_) => None,
         }
     }
 
@@ -89,6 +116,10 @@ impl Credentials {
             Kind::OAuth2(source) => {
                 let token = source.token(connector).await?;
                 Ok(Authorization { name: AUTHORIZATION, value: token.header.clone(), token: Some(token) })
+            }
+            Kind::Wss(_) => {
+                let detail = "a security definition of type wss is for connections of type soap".to_owned();
+                Err(NoAnswer { kind: NoAnswerKind::Unsendable, detail })
             }
         }
     }

@@ -2,3 +2,4 @@
 
 pub mod hl7;
 pub mod mllp;
+pub mod soap;

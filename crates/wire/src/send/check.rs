@@ -4,7 +4,7 @@
 //! It must not know what is refused for other reasons, such as a full queue.
 
 use postrider_core::connection::{Connection, RestTarget, Target};
-use postrider_core::message::{Message, Method};
+use postrider_core::message::{HeaderList, Message, Method};
 use postrider_core::{Said, SettingError};
 
 /// # Errors
@@ -14,14 +14,27 @@ pub fn check(connection: &Connection, message: &Message) -> Result<(), SettingEr
         Target::Rest(rest) => over_rest(rest, message),
         Target::Webhook(_) => at_an_endpoint(message),
         Target::Mllp(mllp) => super::mllp::check(mllp, message),
+        Target::Soap(soap) => over_rest(&soap.http, message).and_then(|()| super::soap::check(soap, message)),
+    }
+}
+
+/// What the settings of a connection say that only a codec can judge.
+///
+/// # Errors
+/// The key that is at fault, and what is allowed.
+pub fn check_target(target: &Target) -> Result<(), SettingError> {
+    match target {
+        Target::Rest(_) | Target::Mllp(_) | Target::Webhook(_) => Ok(()),
+        Target::Soap(soap) => super::soap::check_target(soap),
     }
 }
 
 /// What an answer that was kept says about the outcome, where its protocol says it in the body.
-pub fn said(connection: &Connection, body: &[u8]) -> Option<Said> {
+pub fn said(connection: &Connection, headers: &HeaderList, body: &[u8], is_cut: bool) -> Option<Said> {
     match &connection.spec.target {
         Target::Rest(_) | Target::Webhook(_) => None,
         Target::Mllp(_) => super::mllp::ack_of(body).map(Said::Ack),
+        Target::Soap(_) => Some(super::soap::said(headers.get("content-type"), body, is_cut)),
     }
 }
 

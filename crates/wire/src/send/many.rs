@@ -9,7 +9,7 @@ use postrider_core::id::ConnectionId;
 
 use super::http::{HttpOptions, HttpSender};
 use super::mllp::MllpSender;
-use super::{Outgoing, Sender};
+use super::{Outgoing, Sender, soap};
 use crate::egress::Egress;
 
 pub struct Senders {
@@ -31,12 +31,18 @@ impl Sender for Senders {
         match outgoing.connection.kind() {
             ConnectionKind::Rest | ConnectionKind::Webhook => self.http.send(outgoing).await,
             ConnectionKind::Mllp => self.mllp.send(outgoing).await,
+            ConnectionKind::Soap => match soap::request(outgoing) {
+                Ok(over_http) => soap::read(self.http.send(over_http).await),
+                Err(reply) => reply,
+            },
         }
     }
 
     async fn may_reach(&self, connection: &Arc<Connection>) -> Result<(), String> {
         match connection.kind() {
-            ConnectionKind::Rest | ConnectionKind::Webhook => self.http.may_reach(connection).await,
+            ConnectionKind::Rest | ConnectionKind::Webhook | ConnectionKind::Soap => {
+                self.http.may_reach(connection).await
+            }
             ConnectionKind::Mllp => self.mllp.may_reach(connection).await,
         }
     }

@@ -13,6 +13,7 @@ pub(crate) mod origin;
 mod pool;
 mod request;
 mod route;
+mod soap;
 mod webhook;
 
 use std::sync::Arc;
@@ -23,9 +24,9 @@ use postrider_core::connection::Connection;
 use postrider_core::id::{Cid, ConnectionId, DeliveryId};
 use postrider_core::message::RequestHead;
 use postrider_core::trace::TraceContext;
-use postrider_core::{Reply, Wait};
+use postrider_core::{Reply, Timestamp, Wait};
 
-pub use check::{check, said};
+pub use check::{check, check_target, said};
 
 use crate::auth::Credentials;
 
@@ -50,8 +51,18 @@ pub struct Outgoing {
     pub webhook: Option<Box<WebhookAttempt>>,
     /// Goes out as `traceparent` and `tracestate`, in place of what the request itself has under these names.
     pub trace: Option<TraceContext>,
+    /// Of this attempt alone, where its credentials are made anew each time.
+    pub stamp: Option<Stamp>,
     /// From connect to the status line; the body is read until the same deadline (D24).
     pub timeout: Wait,
+}
+
+/// What makes one attempt's credentials unlike any other's.
+#[derive(Clone, Copy, Debug)]
+pub struct Stamp {
+    pub at: Timestamp,
+    /// Drawn at random.
+    pub nonce: u128,
 }
 
 /// Makes attempts. Never fails and never retries: whatever happens is a `Reply`, and each call is at most one request that a remote

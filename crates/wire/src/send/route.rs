@@ -39,10 +39,8 @@ pub(super) struct Route {
 impl Route {
     pub(super) fn new(connection: &Arc<Connection>, idle_timeout: Duration) -> Result<Self, RouteError> {
         let (origin, content_type, slots_max) = match &connection.spec.target {
-            Target::Rest(rest) => {
-                let origin = Origin::new(&rest.host, &rest.tls).map_err(|_| RouteError::Host)?;
-                (origin, content_type(rest)?, rest.pool_size)
-            }
+            Target::Rest(rest) => over_http(rest)?,
+            Target::Soap(soap) => over_http(&soap.http)?,
             Target::Webhook(endpoint) => {
                 let origin = Origin::new(endpoint.url.origin(), &endpoint.tls).map_err(|_| RouteError::Host)?;
                 let policy = match endpoint.addresses {
@@ -66,6 +64,11 @@ impl Route {
     }
 }
 
+fn over_http(rest: &RestTarget) -> Result<(Origin, HeaderValue, u32), RouteError> {
+    let origin = Origin::new(&rest.host, &rest.tls).map_err(|_| RouteError::Host)?;
+    Ok((origin, content_type(rest)?, rest.pool_size))
+}
+
 fn content_type(rest: &RestTarget) -> Result<HeaderValue, RouteError> {
     match &rest.content_type {
         Some(written) => HeaderValue::from_str(written).map_err(|_| RouteError::ContentType),
@@ -75,6 +78,7 @@ fn content_type(rest: &RestTarget) -> Result<HeaderValue, RouteError> {
             DataFormat::Form => "application/x-www-form-urlencoded",
             DataFormat::Xml => "application/xml",
             DataFormat::Hl7 => "application/hl7-v2",
+            DataFormat::Soap => "text/xml; charset=utf-8",
         })),
     }
 }

@@ -52,6 +52,7 @@ pub fn outgoing(connection: &Arc<Connection>) -> Outgoing {
         credentials: None,
         webhook: None,
         trace: None,
+        stamp: None,
         timeout: AMPLE,
     }
 }

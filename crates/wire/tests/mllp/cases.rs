@@ -55,6 +55,7 @@ impl Case {
             body: body.into(),
             credentials: None,
             trace: None,
+            stamp: None,
             webhook: None,
             timeout: self.connection.spec.policy.timeout,
         };

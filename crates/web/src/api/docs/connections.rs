@@ -26,7 +26,9 @@ fn beside() -> Vec<Member> {
 
 fn body(kind: ConnectionKind, first: [Member; 2]) -> Schema {
     let (passed_over, families) = openapi::passed_over(kind);
-    let members = first.into_iter().chain(openapi::connection(kind)).chain(passed_over).chain(beside());
+    let described = if kind == ConnectionKind::Soap { described().to_vec() } else { Vec::new() };
+    let members =
+        first.into_iter().chain(openapi::connection(kind)).chain(passed_over).chain(described).chain(beside());
     let closed = Schema::closed(members);
     match families {
         Some(families) => closed.with("patternProperties", families),
@@ -34,10 +36,21 @@ fn body(kind: ConnectionKind, first: [Member; 2]) -> Schema {
     }
 }
 
+/// What fills the keys of a SOAP connection; it is not kept itself.
+fn described() -> [Member; 3] {
+    let text = || Schema::text().example(json!(null));
+    [
+        optional("wsdl", text().describe("A WSDL 1.1 as text: fills host, url_path, soap_version, namespace, element_form and operations where they are not given.")),
+        optional("wsdl_imports", Schema::list(Schema::text()).example(json!([])).describe("The documents that it imports; nothing is fetched.")),
+        optional("wsdl_port", text().describe("Which of its ports is meant, where several services are in it.")),
+    ]
+}
+
 fn new_connection(kind: ConnectionKind) -> Schema {
     let name = match kind {
         ConnectionKind::Rest => "NewRestConnection",
         ConnectionKind::Mllp => "NewMllpConnection",
+        ConnectionKind::Soap => "NewSoapConnection",
         ConnectionKind::Webhook => "NewWebhookConnection",
     };
     body(kind, [always("name", shapes::name()), always("type", kind_word(kind))]).named(name)
@@ -47,6 +60,7 @@ fn changed_connection(kind: ConnectionKind) -> Schema {
     let name = match kind {
         ConnectionKind::Rest => "RestConnectionChange",
         ConnectionKind::Mllp => "MllpConnectionChange",
+        ConnectionKind::Soap => "SoapConnectionChange",
         ConnectionKind::Webhook => "WebhookConnectionChange",
     };
     let rename = shapes::name().describe("A new name renames, and keeps the queue.");
@@ -57,6 +71,7 @@ fn connection(kind: ConnectionKind) -> Schema {
     let name = match kind {
         ConnectionKind::Rest => "RestConnection",
         ConnectionKind::Mllp => "MllpConnection",
+        ConnectionKind::Soap => "SoapConnection",
         ConnectionKind::Webhook => "WebhookConnection",
     };
     let state = Schema::object([

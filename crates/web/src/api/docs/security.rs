@@ -31,6 +31,7 @@ fn new_definition(kind: SecurityKind) -> Schema {
             SecurityKind::ApiKey => "NewApiKey",
             SecurityKind::Bearer => "NewBearer",
             SecurityKind::OAuth2 => "NewOAuth2",
+            SecurityKind::Wss => "NewWss",
         },
     )
 }
@@ -41,6 +42,7 @@ fn changed_definition(kind: SecurityKind) -> Schema {
         SecurityKind::ApiKey => "ApiKeyChange",
         SecurityKind::Bearer => "BearerChange",
         SecurityKind::OAuth2 => "OAuth2Change",
+        SecurityKind::Wss => "WssChange",
     })
 }
 
@@ -67,6 +69,7 @@ fn definition(kind: SecurityKind) -> Schema {
         SecurityKind::ApiKey => "ApiKey",
         SecurityKind::Bearer => "Bearer",
         SecurityKind::OAuth2 => "OAuth2",
+        SecurityKind::Wss => "Wss",
     })
 }
 

@@ -38,7 +38,20 @@ pub fn message() -> Schema {
         ),
         optional("headers", pairs(json!({"X-Trace": "abc"})).describe("Sent on; framing is written by the sender.")),
     ];
-    Schema::closed(members.into_iter().chain(body_members())).named("Request")
+    let of_soap = [
+        optional("operation", Schema::text().example(json!(null)).describe("SOAP only: what to invoke.")),
+        optional(
+            "message",
+            Schema::any()
+                .example(json!(null))
+                .describe("SOAP only, another name of `body`: the operation's message in JSON or XML."),
+        ),
+        optional(
+            "soap_headers",
+            Schema::any().example(json!(null)).describe("SOAP only: header blocks, as an object or as XML."),
+        ),
+    ];
+    Schema::closed(members.into_iter().chain(body_members()).chain(of_soap)).named("Request")
 }
 
 fn example() -> serde_json::Value {

@@ -1,0 +1,93 @@
+//! Answers that no proper service gives, from pytest-httpserver and from a socket that breaks off.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Act, RawRemote};
+use crate::lab::{IN_QUEUE, Lab, OK, RETURNED, flags, queue};
+
+const NS: &str = "http://schemas.xmlsoap.org/soap/envelope/";
+
+fn envelope(inside: &str) -> String {
+    format!("<e:Envelope xmlns:e=\"{NS}\"><e:Body>{inside}</e:Body></e:Envelope>")
+}
+
+// proves: D24, R16
+#[tokio::test(flavor = "multi_thread")]
+async fn d24_a_2xx_that_cannot_be_read_is_delivered_with_a_word_and_never_sent_again() {
+    let lab = Lab::start("http_receiver.py").await;
+    let cut = "<e:Envelope xmlns:e=\"http://schemas.xmlsoap.org/soap/envelope/\"><e:Body><r><id>1</id>";
+    let bomb = "<!DOCTYPE a [<!ENTITY x \"y\">]><a>&x;</a>";
+    let answers = [("html", "<html>ok</html>"), ("cut", cut), ("empty", ""), ("bomb", bomb), ("text", "thanks")];
+    let rules: Vec<Value> = answers
+        .iter()
+        .map(|(name, body)| json!({"path": format!("/{name}"), "answers": [{"status": 200, "body": body, "headers": {"Content-Type": "text/xml"}}]}))
+        .collect();
+    lab.peer.call("PUT", "/__script", &json!({"rules": rules})).await;
+    for (name, _) in answers {
+        lab.connection(name, &format!("/{name}"), queue()).await;
+        let result = lab.invoke(name, "Op", json!({})).await;
+        assert_eq!(flags(&result), OK, "{result}");
+        assert!(result["error"].as_str().unwrap().starts_with("the answer is"), "{result}");
+        let delivery = lab.delivery_until(&result, "SUCCESS").await;
+        assert_eq!(delivery["attempts"], 1);
+        let path = format!("/deliveries/{}/attempts", result["msg_id"].as_str().unwrap());
+        let (_, attempts) = lab.call("GET", &path, &Value::Null).await;
+        assert_eq!(attempts["data"][0]["error"], result["error"], "{attempts}");
+    }
+    let cut = lab.invoke("cut", "Op", json!({})).await;
+    assert_eq!(cut["response"]["data"], json!({"id": "1"}), "what came is there: {cut}");
+}
+
+// proves: Z01, Z10
+#[tokio::test(flavor = "multi_thread")]
+async fn s05_an_error_page_is_a_failed_status_and_a_one_way_operation_needs_no_envelope() {
+    let lab = Lab::start("http_receiver.py").await;
+    let script = json!({"rules": [
+        {"path": "/page", "answers": [{"status": 502, "body": "<html>Bad Gateway</html>", "headers": {"Content-Type": "text/html"}}]},
+        {"path": "/unsupported", "answers": [{"status": 415}]},
+        {"path": "/oneway", "answers": [{"status": 202}]},
+        {"path": "/limited", "answers": [{"status": 429}, {"status": 200, "body": envelope("<r>done</r>")}]},
+    ]});
+    lab.peer.call("PUT", "/__script", &script).await;
+    for (name, expected, error) in [
+        ("page", RETURNED, Some("HTTP 502")),
+        ("unsupported", RETURNED, Some("soap_version")),
+        ("oneway", OK, None),
+        ("limited", OK, None),
+    ] {
+        lab.connection(name, &format!("/{name}"), json!({"max_retries": 1, "retry_sleep_time": 0})).await;
+        let result = lab.invoke(name, "Op", json!({})).await;
+        assert_eq!(flags(&result), expected, "{result}");
+        match error {
+            Some(error) => assert!(result["error"].as_str().unwrap().contains(error), "{result}"),
+            None => assert_eq!(result["error"], Value::Null),
+        }
+    }
+}
+
+/// The length says more than comes; then the socket is closed.
+const CUT_FAULT: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nContent-Length: 5000\r\n\r\n\
+    <e:Envelope xmlns:e=\"http://schemas.xmlsoap.org/soap/envelope/\"><e:Body><e:Fault><faultcode>e:Server</faultcode>\
+    <faultstring>no bed";
+const CUT_ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nContent-Length: 5000\r\n\r\n\
+    <e:Envelope xmlns:e=\"http://schemas.xmlsoap.org/soap/envelope/\"><e:Body><r><id>1</id>";
+
+// proves: D24
+#[tokio::test(flavor = "multi_thread")]
+async fn d24_an_answer_that_breaks_off_is_a_fault_only_if_it_began_as_one() {
+    let lab = Lab::start("http_receiver.py").await;
+    let fault = RawRemote::start(&[Act::Read, Act::Say(CUT_FAULT)]).await;
+    let answer = RawRemote::start(&[Act::Read, Act::Say(CUT_ANSWER)]).await;
+    for (use_queue, refused) in [(false, RETURNED), (true, IN_QUEUE)] {
+        let settings = |remote: &RawRemote| json!({"host": remote.address, "use_queue": use_queue, "max_retries": 1, "retry_sleep_time": 8});
+        let names = [format!("fault-{use_queue}"), format!("answer-{use_queue}")];
+        lab.connection(&names[0], "/", settings(&fault)).await;
+        lab.connection(&names[1], "/", settings(&answer)).await;
+        let result = lab.invoke(&names[0], "Op", json!({})).await;
+        assert_eq!((flags(&result), &result["response"]["fault"]["reason"]), (refused, &json!("no bed")), "{result}");
+        let result = lab.invoke(&names[1], "Op", json!({})).await;
+        assert_eq!((flags(&result), &result["response"]["incomplete"]), (OK, &json!(true)), "{result}");
+        assert!(result["error"].as_str().unwrap().ends_with("it was cut"), "{result}");
+    }
+    assert_eq!(answer.connections(), 2, "delivered once each");
+}
