@@ -212,18 +212,12 @@ async fn v08_a_project_that_is_not_entitled_sends_nothing() {
 
 // proves: R14
 #[tokio::test(flavor = "multi_thread")]
-async fn r14_an_endpoint_that_is_not_verified_fails_without_an_attempt() {
-    let (hooks, remote) = tokio::join!(Hooks::start(), Remote::start());
-    for (preset, end) in [("webhook", "FAILED"), ("patient", "DLQ")] {
-        let endpoint =
-            hooks.endpoint(&format!("{}/in", remote.address), json!({"verify": true, "preset": preset})).await;
-        assert_eq!(endpoint["verification"], "pending");
-        hooks.subscribe(&endpoint, preset, json!({})).await;
-        let event = hooks.publish(preset, json!(1)).await;
-        let ended = hooks.until_status(&event, end).await.remove(0);
-        assert_eq!((&ended["failure"], &ended["attempts"]), (&json!("not_verified"), &json!(0)), "{preset}");
-    }
-    assert!(remote.receipts().is_empty());
+async fn r14_an_endpoint_that_would_wait_for_a_challenge_is_refused() {
+    let hooks = Hooks::start().await;
+    let url = "https://hooks.example.org/in";
+    let (status, refused) = hooks.call("POST", "/endpoints", &json!({"url": url, "verify": true})).await;
+    assert_eq!((status, &refused["errors"][0]["field"]), (422, &json!("verify")), "{refused}");
+    assert_eq!(hooks.get("/endpoints").await["data"], json!([]), "nothing is stored");
 }
 
 // proves: R14, D20

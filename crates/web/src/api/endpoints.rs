@@ -63,6 +63,13 @@ pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -
     Ok(list_response(data, next))
 }
 
+/// An endpoint that waits for a challenge which nothing sends would never be sent anything.
+fn refuse_verification(fields: &mut Fields) {
+    if fields.flag("verify") == Some(true) {
+        fields.refuse("verify", "`verify` is `true`", "false: this version cannot verify endpoints");
+    }
+}
+
 /// The answer has the secret, which nobody is shown again.
 pub async fn create(
     Acting(state): Acting,
@@ -75,11 +82,11 @@ pub async fn create(
     let fields = &mut input.fields;
     let name = fields.text("name");
     let key = key_wish(fields);
-    let verify = fields.flag("verify").unwrap_or(false);
+    refuse_verification(fields);
     let written = camel::keys(fields);
     input.fields.finish(&[])?;
     let written = written.into_iter().filter(|(_, value)| !value.is_null()).collect();
-    let new = NewEndpoint { name, written, key, verify };
+    let new = NewEndpoint { name, written, key, verify: false };
     let (made, secret) = state.engine.create_endpoint(project, new).await.map_err(camel::problem)?;
     let mut json = endpoint_json(&state, &made).await?;
     json.insert("secret".into(), secret.expose().into());

@@ -54,7 +54,8 @@ impl SmtpMailer {
             NotOpened::Refused(refused) => NotMailed::Never(refused.to_string()),
             error => NotMailed::Later(error.to_string()),
         })?;
-        let mut client = SmtpClient { stream: tcp, timeout: self.timeout };
+        // The bound of the whole rings first, and says what it was.
+        let mut client = SmtpClient { stream: tcp, timeout: self.timeout * 2 };
         match self.server.tls {
             MailTls::Off => {
                 greeted(&mut client).await?;

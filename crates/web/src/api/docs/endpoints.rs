@@ -112,7 +112,8 @@ pub fn list() -> Operation {
 }
 
 pub fn create() -> Operation {
-    let verify = Schema::flag().describe("Whether it has to answer a challenge before it is sent anything.");
+    let verify =
+        Schema::flag().describe("False: this version cannot verify endpoints, and refuses true.").example(false);
     let first = [optional("name", shapes::name().describe("Its id where it is left out.")), optional("verify", verify)];
     let body = Schema::closed(first.into_iter().chain(key_members()).chain(settings())).named("NewEndpoint");
     Operation::new(Tag::Webhooks, "createEndpoint", "Make a webhook endpoint")
