@@ -86,7 +86,7 @@ fn compile(program: &str) -> Result<Compiled, TransformError> {
 }
 
 /// The first error in words, and the part of the program that it is at.
-fn loading<'a, P>(errors: load::Errors<&'a str, P>) -> Option<(String, &'a str)> {
+fn loading<P>(errors: load::Errors<&str, P>) -> Option<(String, &str)> {
     let (_, error) = errors.into_iter().next()?;
     match error {
         load::Error::Io(errors) => errors.into_iter().next().map(|(path, words)| (words, path)),
