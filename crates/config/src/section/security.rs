@@ -70,7 +70,15 @@ impl Section for Security {
     }
 
     fn keys(&self) -> Vec<&'static KeyDoc> {
-        std::iter::once(&TYPE_KEY).chain(SecurityKind::ALL.into_iter().flat_map(security_keys)).collect()
+        let of_all = SecurityKind::ALL.into_iter().flat_map(security_keys);
+        let mut keys: Vec<&'static KeyDoc> = vec![&TYPE_KEY];
+        // Two types may have a key of one name; a file has it once.
+        for doc in of_all {
+            if keys.iter().all(|known| known.name != doc.name) {
+                keys.push(doc);
+            }
+        }
+        keys
     }
 
     fn required(&self) -> &'static [&'static str] {
