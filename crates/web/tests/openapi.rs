@@ -111,7 +111,11 @@ async fn p04_bodies_are_described_as_the_handlers_read_them() {
         }
         let mut described = BTreeSet::new();
         members(document, schema, &mut described);
-        let read: BTreeSet<String> = known.split(", ").map(str::to_owned).collect();
+        let mut read: BTreeSet<String> = known.split(", ").map(str::to_owned).collect();
+        if path.ends_with("/{name}/send") || path.ends_with("/{name}/publish") {
+            // The connection here is REST; one of SOAP reads these as well.
+            read.extend(["operation", "message", "soap_headers"].map(str::to_owned));
+        }
         assert_eq!(described, read, "{method} {path}");
         compared += 1;
     }

@@ -316,6 +316,8 @@ impl Unordered {
                 self.post.handle.slots.give_back(self.post.lease, slots.saturating_sub(taken));
                 if rows.is_empty() {
                     let (store, lease) = (Arc::clone(&self.post.shared.store), self.post.lease);
+                    // What is settled while the store is asked may not be in its answer: from here on that is noted beside it.
+                    self.next_due = None;
                     self.asking = Some(Box::pin(async move { Asked::NextDue(store.next_due(lease).await) }));
                 } else {
                     // There may be more; the next free slot shows.
@@ -326,7 +328,7 @@ impl Unordered {
                     self.begin(loaded);
                 }
             }
-            Asked::NextDue(Ok(due)) => self.next_due = due,
+            Asked::NextDue(Ok(due)) => self.next_due = earlier(self.next_due, due),
             Asked::Claimed { rows: Err(StoreError::LeaseLost), .. } | Asked::NextDue(Err(StoreError::LeaseLost)) => {
                 self.lose();
             }

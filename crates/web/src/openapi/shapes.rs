@@ -83,6 +83,7 @@ pub fn delivery() -> Schema {
         always("subscriptionId", Schema::id("sub_").or_null().example(json!(null))),
         always("origin", origin()),
         always("method", Schema::text().example("POST")),
+        always("operation", Schema::text().or_null().example(json!(null)).describe("SOAP only: what is invoked.")),
         always("path", Schema::text().example("/invoices")),
         always("params", pairs),
         always("headers", headers().describe("Credentials are shown as `***`.")),
