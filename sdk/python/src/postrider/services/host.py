@@ -78,23 +78,27 @@ class Host(http.server.ThreadingHTTPServer):
         if self.is_stopping:
             return _later(problem(503, "Service Unavailable", "the host is stopping", code="stopping"))
         bound = self._hooks if request.hook else self._runs
+        if not bound.acquire(timeout=self.limits.wait_for_run):
+            detail = f"no run has ended within {self.limits.wait_for_run:g} s (`runs_max`)"
+            return _later(problem(503, "Service Unavailable", detail, code="busy"))
+        try:
+            if not is_still_there():
+                # Whoever asked has given up, and asks again: running now would only do it twice.
+                return problem(503, "Service Unavailable", "the caller left before its run began", code="left")
+            return self.runner.run(name, request)
+        finally:
+            bound.release()
+
+    def begin(self) -> None:
+        """A run is under way until its answer has been written: a stop in between would have it run again."""
         with self._changed:
             self._under_way += 1
-        try:
-            if not bound.acquire(timeout=self.limits.wait_for_run):
-                detail = f"no run has ended within {self.limits.wait_for_run:g} s (`runs_max`)"
-                return _later(problem(503, "Service Unavailable", detail, code="busy"))
-            try:
-                if not is_still_there():
-                    # Whoever asked has given up, and asks again: running now would only do it twice.
-                    return problem(503, "Service Unavailable", "the caller left before its run began", code="left")
-                return self.runner.run(name, request)
-            finally:
-                bound.release()
-        finally:
-            with self._changed:
-                self._under_way -= 1
-                self._changed.notify_all()
+
+    def end(self) -> None:
+        """Its answer is written, or cannot be."""
+        with self._changed:
+            self._under_way -= 1
+            self._changed.notify_all()
 
     def stop(self, seconds: float) -> int:
         """Takes no more, and waits for what is under way. Returns how many had not ended by then."""
@@ -139,6 +143,7 @@ class _Exchange(http.server.BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     wbufsize = -1
     server: Host
+    _has_begun = False
 
     def setup(self) -> None:
         super().setup()
@@ -155,6 +160,15 @@ class _Exchange(http.server.BaseHTTPRequestHandler):
         return self.server_version
 
     def _serve(self) -> None:
+        self._has_begun = False
+        try:
+            self._exchange()
+            self.wfile.flush()
+        finally:
+            if self._has_begun:
+                self.server.end()
+
+    def _exchange(self) -> None:
         answer = self._answer()
         self.send_response(answer.status)
         for name, value in answer.headers:
@@ -195,6 +209,8 @@ class _Exchange(http.server.BaseHTTPRequestHandler):
         name, slash, rest = path[len(SERVICES) + 1 :].partition("/")
         headers = Headers((key, _text(value)) for key, value in self.headers.items() if key.lower() != TOKEN.lower())
         request = Request(self.command, slash + rest, query, headers, body)
+        self._has_begun = True
+        self.server.begin()
         return self.server.answer(request, unquote(name), self._is_still_there)
 
     def _has_body(self) -> bool:
