@@ -21,6 +21,7 @@ mod histogram;
 mod jobs;
 mod limits;
 pub mod memory;
+mod place;
 pub mod postgres;
 mod read;
 mod records;

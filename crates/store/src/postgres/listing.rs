@@ -16,7 +16,7 @@ use super::streams::{self, Bounds, Order, Place};
 use super::work::Work;
 use crate::{DeliveryFilter, PAGE_ROWS_MAX, Page, PageRequest, StoreError};
 
-pub(super) const BAD_CURSOR: StoreError = StoreError::NotFound { what: "page" };
+pub(super) use crate::place::BAD_CURSOR;
 
 /// Rows that one page looks at when its filter looks at more than an index holds, over all streams.
 const SCANNED_ROWS_MAX: usize = 20_000;
