@@ -12,7 +12,7 @@ use postrider_core::log;
 use postrider_core::readiness::Worker;
 use postrider_store::{Project, ProjectSettings, Store, StoreError};
 use postrider_wire::Sender;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::alerts;
 use crate::call_log::{self, CallLog};
@@ -27,6 +27,7 @@ use crate::jobs::{self, JobNotice};
 use crate::keyed_calls::KeyedCalls;
 use crate::keys::KeyBook;
 use crate::maintenance::dlq_sweeper::{self, SweepNotice};
+use crate::maintenance::health_sweeper;
 use crate::maintenance::key_keeper;
 use crate::maintenance::lease_keeper::{self, Lease};
 use crate::maintenance::pruner;
@@ -35,6 +36,7 @@ use crate::notifier::Notifier;
 use crate::options::EngineOptions;
 use crate::outbox::{self, Outbox};
 use crate::projects::Projects;
+use crate::quotas::Quotas;
 use crate::remotes::Remotes;
 use crate::restoring::{self, Holding};
 use crate::runner::ToRunner;
@@ -96,6 +98,8 @@ pub(crate) async fn start(
         call_log,
         keyed_calls: KeyedCalls::default(),
         sweeps: SweepNotice::default(),
+        untold: Notify::new(),
+        quotas: Quotas::default(),
         jobs: JobNotice::default(),
         tally: Tally::default(),
         vitals,
@@ -131,6 +135,7 @@ pub(crate) async fn start(
     shared.spawn_restarted(Worker::DlqSweeper, dlq_sweeper::run);
     shared.spawn_restarted(Worker::Pruner, pruner::run);
     shared.spawn_restarted(Worker::Jobs, jobs::run);
+    shared.spawn_restarted(Worker::HealthSweeper, health_sweeper::run);
     shared.spawn_restarted(Worker::KeyKeeper, key_keeper::run);
     if shared.options.looks_at_itself {
         shared.spawn_restarted(Worker::Alerts, alerts::run);

@@ -173,6 +173,9 @@ fn follow_up(shared: &Shared, settlement: &Settlement, settled: &Settled) {
         if settlement.progress.status == Status::Dlq {
             shared.sweeps.dead_letter(settlement.queue_id);
         }
+        if settlement.health.as_ref().is_some_and(|write| write.off.is_some()) {
+            shared.untold.notify_one();
+        }
     }
     if let Some((id, _)) = settlement.answers {
         shared.notifier.answered(id);

@@ -128,6 +128,6 @@ fn z23_an_edit_changes_neither_state_nor_place() {
         let mut run = in_status(status);
         let before = run.progress.clone();
         let decision = run.by_hand(ByHand::Edit).unwrap();
-        assert_eq!(decision, Decision { progress: before, to_tail: false, switch_off: false });
+        assert_eq!(decision, Decision { progress: before, to_tail: false });
     }
 }
