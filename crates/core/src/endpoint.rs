@@ -218,9 +218,8 @@ mod tests {
     fn v04_a_success_costs_a_well_endpoint_nothing_and_resets_a_failing_one() {
         let now = Timestamp::from_millis(7);
         let fine = EndpointState::default();
-        let end = |state: EndpointState, ended| {
-            state.after_attempt(0, ended, Counting::NotCounted, &SwitchOff::PATIENT, now)
-        };
+        let end =
+            |state: EndpointState, ended| state.after_attempt(0, ended, Counting::NotCounted, &SwitchOff::PATIENT, now);
         assert_eq!(end(fine, AttemptEnd::Delivered), None);
         let failing = end(fine, failed(500)).unwrap().state;
         assert_eq!(failing.health, EndpointHealth { failing_since: Some(now), failed_in_a_row: 1 });

@@ -191,7 +191,9 @@ mod tests {
     /// Health after `n` different deliveries have failed, one a second from second 1 on.
     fn after_deliveries(n: u32) -> EndpointHealth {
         (1..=n).fold(EndpointHealth::default(), |health, second| {
-            health.after_failure(&SwitchOff::NEVER, FailureKind::Endpoint, Counting::NotCounted, at(second.into())).health
+            health
+                .after_failure(&SwitchOff::NEVER, FailureKind::Endpoint, Counting::NotCounted, at(second.into()))
+                .health
         })
     }
 
@@ -205,7 +207,8 @@ mod tests {
 
     #[test]
     fn every_counting_reads_back() {
-        for counting in [Counting::NotCounted, Counting::CountedAt(at(1)), Counting::CountedAt(at(0)), Counting::ByHand] {
+        for counting in [Counting::NotCounted, Counting::CountedAt(at(1)), Counting::CountedAt(at(0)), Counting::ByHand]
+        {
             assert_eq!(Counting::from_stored(counting.stored()), counting);
         }
     }

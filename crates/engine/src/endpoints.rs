@@ -88,7 +88,9 @@ impl Endpoints {
     pub fn put_keys(&self, changed: Endpoint) {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let row = match known.get(&changed.row.id) {
-            Some(known) => EndpointRow { keys: changed.row.keys.clone(), version: changed.row.version, ..known.row.clone() },
+            Some(known) => {
+                EndpointRow { keys: changed.row.keys.clone(), version: changed.row.version, ..known.row.clone() }
+            }
             None => changed.row.clone(),
         };
         known.insert(changed.row.id, Arc::new(Endpoint { row, ..changed }));

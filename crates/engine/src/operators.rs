@@ -202,7 +202,7 @@ pub(crate) fn settlement(delivery: &Delivery, decision: Decision, forward: Optio
         forward,
         edited_body: None,
         answers: None,
-            health: None,
+        health: None,
     }
 }
 

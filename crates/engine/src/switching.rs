@@ -55,8 +55,16 @@ impl Engine {
         let verification = if required { Verification::Pending } else { Verification::NotNeeded };
         let entry_after = json!({"verification": verification});
         let row = configuring::RowChange { verification: Some(verification), switches_on: false };
-        configuring::write_endpoint(&self.shared, &self.actor, "endpoint.verification", &known, row, entry_after, |_| {})
-            .await
+        configuring::write_endpoint(
+            &self.shared,
+            &self.actor,
+            "endpoint.verification",
+            &known,
+            row,
+            entry_after,
+            |_| {},
+        )
+        .await
     }
 }
 

@@ -53,9 +53,7 @@ pub trait EndpointHealths: Send + Sync {
 }
 
 /// The writes of one batch less those that a later one of the same endpoint and epoch makes needless.
-pub(crate) fn without_needless<'a>(
-    writes: &[(ConnectionId, &'a HealthWrite)],
-) -> Vec<(ConnectionId, &'a HealthWrite)> {
+pub(crate) fn without_needless<'a>(writes: &[(ConnectionId, &'a HealthWrite)]) -> Vec<(ConnectionId, &'a HealthWrite)> {
     let mut kept: Vec<(ConnectionId, &HealthWrite)> = Vec::with_capacity(writes.len());
     for (id, write) in writes {
         let same = kept.iter_mut().rev().find(|(known, _)| known == id);

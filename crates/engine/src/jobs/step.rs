@@ -5,12 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use postrider_core::{Failure, Timestamp};
 use postrider_core::decide::{Event, Snapshot, decide};
 use postrider_core::delivery::{Delivery, Status};
 use postrider_core::id::{DeliveryId, QueueId};
 use postrider_core::job::{JobAct, SkipReason};
 use postrider_core::log;
+use postrider_core::{Failure, Timestamp};
 use postrider_store::{
     Command, CommandAct, Job, JobItem, JobScope, JobStep, JobStepped, Settlement, Skipped, StoreError,
 };

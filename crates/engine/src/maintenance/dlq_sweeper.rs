@@ -235,6 +235,6 @@ fn settlement(delivery: &Delivery, decision: Decision, forward: Option<TopicMess
         forward,
         edited_body: None,
         answers: None,
-            health: None,
+        health: None,
     }
 }

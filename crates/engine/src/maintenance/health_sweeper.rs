@@ -94,7 +94,9 @@ impl Telling {
         for (mut row, mut told) in std::mem::take(&mut self.0).into_values() {
             match told.try_recv() {
                 Ok(()) => shared.store.end_telling(row.id, row.state.epoch).await?,
-                Err(oneshot::error::TryRecvError::Closed) => give_up(shared, &row, "no mail server took the mail").await?,
+                Err(oneshot::error::TryRecvError::Closed) => {
+                    give_up(shared, &row, "no mail server took the mail").await?
+                }
                 Err(oneshot::error::TryRecvError::Empty) => {
                     let now = shared.now();
                     if row.tell_at.is_some_and(|until| until.since(now) < Wait::from_millis(TELLING.as_millis() / 2))

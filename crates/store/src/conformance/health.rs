@@ -87,7 +87,8 @@ pub async fn v03_a_late_success_does_not_undo_a_410(test: &mut dyn TestStore) {
     let (connection, row) = made(&world, "a").await;
     let stored = world.stored(&connection, 3).await;
     let lease = world.owner(&connection, 5).await;
-    let gone = HealthWrite { epoch: 0, health: failing(60, 1), off: Some(Box::new(off(&world, SwitchOffReason::Gone, 60))) };
+    let gone =
+        HealthWrite { epoch: 0, health: failing(60, 1), off: Some(Box::new(off(&world, SwitchOffReason::Gone, 60))) };
     let mut batch = vec![world.attempt_decision(stored[0], lease, Status::Dlq).await];
     batch[0].health = Some(Box::new(gone));
     let reset = HealthWrite { epoch: 0, health: EndpointHealth::default(), off: None };
@@ -110,7 +111,8 @@ pub async fn v03_a_late_success_does_not_undo_a_410(test: &mut dyn TestStore) {
     assert_eq!(store.endpoint(row.id).await.unwrap().unwrap().tell_at, Some(at(60)));
     // A second 410 of the same epoch is late as well.
     let lease = world.owner(&connection, 20_000).await;
-    let again = HealthWrite { epoch: 0, health: failing(60, 2), off: Some(Box::new(off(&world, SwitchOffReason::Gone, 70))) };
+    let again =
+        HealthWrite { epoch: 0, health: failing(60, 2), off: Some(Box::new(off(&world, SwitchOffReason::Gone, 70))) };
     let again = failed(&world, stored[2], lease, again).await;
     assert!(matches!(world.settle(again).await, Settled::Applied { .. }));
     assert_eq!((state(&world, &row).await, entries(&world).await), (wanted, 1));

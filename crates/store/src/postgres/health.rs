@@ -52,9 +52,8 @@ pub(super) fn failing_sql() -> String {
 }
 
 async fn untold(work: &Work, now: Timestamp, rows_max: u32) -> Outcome<Vec<EndpointRow>> {
-    let sql = format!(
-        "SELECT {COLUMNS} FROM endpoint WHERE tell_at IS NOT NULL AND tell_at <= $1 ORDER BY tell_at LIMIT $2"
-    );
+    let sql =
+        format!("SELECT {COLUMNS} FROM endpoint WHERE tell_at IS NOT NULL AND tell_at <= $1 ORDER BY tell_at LIMIT $2");
     work.all(&sql, &[&now.as_millis(), &i64::from(rows_max)], read).await
 }
 

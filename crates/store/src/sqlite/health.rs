@@ -53,10 +53,10 @@ impl EndpointHealths for SqliteStore {
 
     async fn end_telling(&self, id: ConnectionId, epoch: u32) -> Result<(), StoreError> {
         self.write(move |work| {
-            work.execute("UPDATE endpoint SET tell_at = NULL WHERE id = ?1 AND epoch = ?2", &[
-                &key(id.as_u128()),
-                &epoch,
-            ])?;
+            work.execute(
+                "UPDATE endpoint SET tell_at = NULL WHERE id = ?1 AND epoch = ?2",
+                &[&key(id.as_u128()), &epoch],
+            )?;
             Ok(())
         })
         .await
@@ -68,9 +68,7 @@ pub(super) fn failing_sql() -> String {
 }
 
 pub(super) fn untold_sql() -> String {
-    format!(
-        "SELECT {COLUMNS} FROM endpoint WHERE tell_at IS NOT NULL AND tell_at <= ?1 ORDER BY tell_at LIMIT ?2"
-    )
+    format!("SELECT {COLUMNS} FROM endpoint WHERE tell_at IS NOT NULL AND tell_at <= ?1 ORDER BY tell_at LIMIT ?2")
 }
 
 /// What the attempts of one batch make of their endpoints.

@@ -17,12 +17,7 @@ use crate::problem::Problem;
 use crate::read::{Fields, NESTING_MAX, Query, Segments, compact};
 
 /// `{type, data}` → what the endpoint answered. Never tried again; it leaves no delivery.
-pub async fn test(
-    Acting(state): Acting,
-    segments: Segments,
-    query: Query,
-    input: Input,
-) -> Result<Response, Problem> {
+pub async fn test(Acting(state): Acting, segments: Segments, query: Query, input: Input) -> Result<Response, Problem> {
     let (project, known) = found(&state, &segments, query).await?;
     let event = test_event(&state, input.fields)?;
     let id = EndpointId::of(known.id);

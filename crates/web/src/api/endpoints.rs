@@ -273,7 +273,10 @@ pub(super) async fn endpoint_json(state: &AppState, connection: &Connection) -> 
     let mut warned = warnings(connection.kind(), &connection.written);
     if let Some(off) = stood.off {
         let reason = off.reason.as_str();
-        warned.push(format!("it was switched off at {} ({reason}): `POST …/endpoints/{id}/enable` switches it on", off.at));
+        warned.push(format!(
+            "it was switched off at {} ({reason}): `POST …/endpoints/{id}/enable` switches it on",
+            off.at
+        ));
     }
     object.insert("warnings".into(), warned.into());
     object.insert("version".into(), connection.version.into());

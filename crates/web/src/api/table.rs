@@ -4,8 +4,8 @@ use postrider_core::access::{Scope, ScopeSet};
 
 use super::{
     alerts, audit, configuration, connections, deliveries, delivery_acts, dlq, docs, documentation, endpoint_acts,
-    endpoints, events, health, jobs, keys, metrics, projects, publish_batch, queues, raw, schedule, security, send, subscriptions,
-    topic_messages, topics, transformations,
+    endpoints, events, health, jobs, keys, metrics, projects, publish_batch, queues, raw, schedule, security, send,
+    subscriptions, topic_messages, topics, transformations,
 };
 use crate::routes::{Needs, Routes};
 

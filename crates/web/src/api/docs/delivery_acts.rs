@@ -21,8 +21,7 @@ pub fn retry() -> Operation {
 }
 
 pub fn resend() -> Operation {
-    let details =
-        "From any state that has ended, a delivered one too, under the same ids. What waits is attempted now. Of webhooks 10 a minute and project, \
+    let details = "From any state that has ended, a delivered one too, under the same ids. What waits is attempted now. Of webhooks 10 a minute and project, \
          tests and verifications included, and not to an endpoint that is off.";
     act(Tag::Deliveries, "resendDelivery", "Send it again", details).refuses([StatusCode::TOO_MANY_REQUESTS])
 }

@@ -13,7 +13,10 @@ const OFTEN: &str = "Tests, verifications and resends of a project together are 
 pub fn test() -> Operation {
     let data = Schema::any().describe("Any JSON.").example(json!({"total": 12.5}));
     let body = Schema::closed([
-        optional("type", shapes::topic_name().example("invoice.paid").describe("`postrider.test` where it is left out.")),
+        optional(
+            "type",
+            shapes::topic_name().example("invoice.paid").describe("`postrider.test` where it is left out."),
+        ),
         optional("data", data),
     ]);
     let answer = Schema::object([
@@ -69,7 +72,10 @@ pub fn health() -> Operation {
         always("onGone", Schema::flag().describe("An answer 410 switches it off.")),
         always("afterFailures", Schema::count().or_null().example(100).describe("Different deliveries in a row.")),
         always("failingForSeconds", Schema::number().or_null().example(259_200)),
-        always("dueAt", shapes::time_or_null().describe("When the timer switches it off if it does not succeed before.")),
+        always(
+            "dueAt",
+            shapes::time_or_null().describe("When the timer switches it off if it does not succeed before."),
+        ),
     ]);
     let answer = Schema::object([
         always("endpointId", Schema::id("ep_")),

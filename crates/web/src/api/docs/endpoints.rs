@@ -92,7 +92,10 @@ fn members() -> Vec<Member> {
         always("formerSecretSignsUntil", shapes::time_or_null()),
         always("secretUnreadable", why),
         always("verification", Schema::words(Verification::ALL.map(Verification::as_str))),
-        always("switchedOff", off().or_null().example(json!(null)).describe("When the server switched it off, and why.")),
+        always(
+            "switchedOff",
+            off().or_null().example(json!(null)).describe("When the server switched it off, and why."),
+        ),
         always("health", health),
         always("policy", policy()),
         always("state", state),
@@ -123,7 +126,8 @@ pub fn list() -> Operation {
 }
 
 pub fn create() -> Operation {
-    let first = [optional("name", shapes::name().describe("Its id where it is left out.")), optional("verify", verify())];
+    let first =
+        [optional("name", shapes::name().describe("Its id where it is left out.")), optional("verify", verify())];
     let body = Schema::closed(first.into_iter().chain(key_members()).chain(settings())).named("NewEndpoint");
     Operation::new(Tag::Webhooks, "createEndpoint", "Make a webhook endpoint")
         .details("Its address is judged here and again at each connect. The secret is in this answer and in no other.")
