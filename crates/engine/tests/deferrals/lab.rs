@@ -1,4 +1,5 @@
 //! A stage with endpoints, subscriptions and events.
+#![allow(clippy::unwrap_used, reason = "a lab for tests")]
 
 use std::sync::Arc;
 
