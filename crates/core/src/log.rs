@@ -43,6 +43,8 @@ catalogue! {
     ALERTS_UNREAD: "alert.held_up", Warn, "Alerts cannot be read or written now; they are looked for again.";
     ALERT_RAISED: "alert.raised", Warn, "An alert is raised; see `operations.md`.";
     ALERT_RECOVERED: "alert.recovered", Info, "An alert has recovered.";
+    ANNOUNCEMENT_HELD_UP: "announcement.held_up", Warn, "What the server tells of itself cannot be published yet; it is tried again.";
+    ANNOUNCEMENT_REFUSED: "announcement.refused", Warn, "An event that the server tells of itself was refused, such as by a full queue; it is not told.";
     ANSWER_NOT_KEPT: "answer.not_kept", Warn, "The answer to a request with an idempotency key could not be kept; a repeat is told that the outcome is not known.";
     ATTEMPT_ENDED: "attempt.ended", Debug, "One attempt, and what came of it.";
     ATTEMPT_PANICKED: "attempt.panicked", Error, "A defect: sending panicked, and the attempt counts as failed.";
