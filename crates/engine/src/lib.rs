@@ -6,6 +6,7 @@
 mod actor;
 mod administration;
 mod alerts;
+mod announcer;
 mod attempt;
 mod audit;
 mod call;
