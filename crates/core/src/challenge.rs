@@ -44,7 +44,7 @@ mod tests {
         let challenge = Challenge::new([1, u128::MAX]);
         let text = challenge.0.clone();
         assert_eq!(text.len(), 68);
-        for answer in [format!("{text}"), format!(" {text}\r\n"), json!({"challenge": text, "more": [1]}).to_string()] {
+        for answer in [text.clone(), format!(" {text}\r\n"), json!({"challenge": text, "more": [1]}).to_string()] {
             assert!(challenge.is_answered_by(answer.as_bytes()), "{answer}");
         }
         let other = Challenge::new([1, u128::MAX - 1]).0;

@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 use crate::notifier::Caller;
 use crate::runner::{Inbox, ToRunner};
 use crate::shared::Shared;
+use crate::switching;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -174,8 +175,10 @@ fn follow_up(shared: &Shared, settlement: &Settlement, settled: &Settled) {
         if settlement.progress.status == Status::Dlq {
             shared.dead_lettered(settlement.queue_id, settlement.delivery_id);
         }
-        if settlement.health.as_ref().is_some_and(|write| write.off.is_some()) {
-            shared.untold.notify_one();
+        if let Some(write) = &settlement.health
+            && let Some(off) = &write.off
+        {
+            switching::switched_off(shared, settlement.queue_id, off.off, write.health);
         }
     }
     if let Some((id, _)) = settlement.answers {

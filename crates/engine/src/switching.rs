@@ -8,13 +8,16 @@ use postrider_core::attempt::Attempt;
 use postrider_core::connection::Connection;
 use postrider_core::delivery::Progress;
 use postrider_core::endpoint::{AttemptEnd, EndpointState, SwitchedOff, Verification};
-use postrider_core::id::{EndpointId, ProjectId};
+use postrider_core::health::EndpointHealth;
+use postrider_core::id::{ConnectionId, EndpointId, ProjectId};
 use postrider_core::log;
+use postrider_core::operational::OperationalEvent;
 use postrider_core::{Failure, Timestamp};
 use postrider_store::{AuditEntry, EndpointRow, HealthWrite, OffWrite};
 use serde_json::{Map, Value, json};
 
 use crate::actor::Actor;
+use crate::announcer;
 use crate::audit::Describe as _;
 use crate::endpointing;
 use crate::endpoints;
@@ -95,6 +98,8 @@ async fn set_enabled(
     .await?;
     if enabled {
         tracing::info!(event = log::ENDPOINT_SWITCHED_ON, endpoint = %id, "an endpoint was switched on");
+        let event = OperationalEvent::EndpointRecovered { endpoint: announcer::subject(&changed), at: shared.now() };
+        shared.announce(project, event);
     }
     Ok(changed)
 }
@@ -143,6 +148,20 @@ pub(crate) fn swept(shared: &Shared, connection: &Connection, row: &EndpointRow,
     let state = row.state.switched_off(reason, now);
     let off = state.off?;
     Some(OffWrite { off, entry: entry(shared, connection, &state, off) })
+}
+
+/// It is written: its owner is to be told, and whoever subscribes to such events.
+pub(crate) fn switched_off(shared: &Shared, id: ConnectionId, off: SwitchedOff, health: EndpointHealth) {
+    shared.untold.notify_one();
+    let Some(connection) = shared.connections.get(id) else { return };
+    let event = OperationalEvent::EndpointSwitchedOff {
+        endpoint: announcer::subject(&connection),
+        reason: off.reason,
+        failing_since: health.failing_since,
+        failed_in_a_row: health.failed_in_a_row,
+        at: off.at,
+    };
+    shared.announce(connection.project_id, event);
 }
 
 /// The server itself has done it.

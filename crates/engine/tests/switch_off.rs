@@ -18,7 +18,7 @@ use postrider_core::id::{DeliveryId, EndpointId};
 use postrider_core::job::JobAct;
 use postrider_core::message::HeaderList;
 use postrider_core::topic::TopicName;
-use postrider_core::{Failure, Wait};
+use postrider_core::{Failure, NoAnswerKind, Reply, Wait};
 use postrider_engine::{
     EngineOptions, JobOrder, JobTarget, KeyWish, Keyring, MasterKey, NewEndpoint, NewEvent, NewSubscription, Plug,
     Refusal, SigningScheme, TestEvent,
@@ -534,4 +534,18 @@ async fn p09_an_endpoint_that_keeps_failing_rings_once_and_once_when_it_is_well(
     scene.answers("a", status(200));
     pass(3.0 * HOUR_S).await;
     assert_eq!(rung(&scene), [raised, "Recovered: endpoint_failing of a (default)".to_owned()]);
+}
+
+/// The seed's row `error`: tried again on the schedule, and no fault of the endpoint's.
+#[tokio::test(start_paused = true)]
+async fn v08_trouble_on_our_side_is_an_error_is_retried_and_counts_for_nothing() {
+    let scene = Scene::set().await;
+    let endpoint = scene.endpoint("a", json!({})).await;
+    let broken = Reply::unanswered(NoAnswerKind::Internal, "sending broke down");
+    scene.answers("a", Play { after_ms: 0, reply: broken });
+    scene.publish("x").await;
+    pass(62.0).await;
+    let progress = scene.deliveries().await.remove(0).progress;
+    assert_eq!((progress.status, progress.failure, progress.attempts), (Status::Pending, Some(Failure::Error), 2));
+    assert_eq!(scene.state(&endpoint).await.health, EndpointHealth::default());
 }

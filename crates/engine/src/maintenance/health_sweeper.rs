@@ -68,7 +68,9 @@ async fn sweep(shared: &Arc<Shared>) -> Result<(), StoreError> {
             shared.vitals.busy(Worker::HealthSweeper);
             let Some(connection) = shared.connections.get(row.id) else { continue };
             let Some(off) = switching::swept(shared, &connection, &row, shared.now()) else { continue };
+            let written = off.off;
             if shared.store.switch_off_endpoint(&row, off).await? {
+                switching::switched_off(shared, row.id, written, row.state.health);
                 endpointing::read_one_anew(shared, row.id).await?;
                 shared.queues.tell(row.id, ToRunner::ConnectionChanged);
             }

@@ -26,7 +26,7 @@ pub fn test() -> Operation {
         always("attempt", shapes::attempt()),
     ]);
     Operation::new(Tag::Webhooks, "testEndpoint", "Send an endpoint a test")
-        .details(&format!(
+        .details(format!(
             "One signed event with the header `X-Postrider-Test: true`, never tried again, also to an endpoint that is off. It counts for nothing; \
              the endpoint shows when it was and whether it succeeded. {OFTEN}"
         ))
@@ -40,7 +40,7 @@ pub fn verify() -> Operation {
     let attempt = shapes::attempt().or_null().describe("Null where it had been verified before, and nothing was sent.");
     let answer = Schema::object([always("verification", words), always("attempt", attempt)]);
     Operation::new(Tag::Webhooks, "verifyEndpoint", "Ask an endpoint to show that it wants what it is sent")
-        .details(&format!(
+        .details(format!(
             "It is sent `{{\"type\": \"webhook.verification\", \"challenge\", \"timestamp\"}}` and verified when it answers 2xx with a JSON object that \
              has the same `challenge`, or with the challenge alone. What it has shown holds for its present address. {OFTEN}"
         ))
