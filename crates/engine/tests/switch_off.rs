@@ -529,7 +529,7 @@ async fn p09_an_endpoint_that_keeps_failing_rings_once_and_once_when_it_is_well(
     assert!(rung(&scene).is_empty());
     pass(0.2 * HOUR_S).await;
     let raised = "Alert: endpoint_failing of a (default)".to_owned();
-    assert_eq!(rung(&scene), [raised.clone()]);
+    assert_eq!(rung(&scene), std::slice::from_ref(&raised));
     scene.stage.crash_and_restart().await;
     scene.answers("a", status(200));
     pass(3.0 * HOUR_S).await;
