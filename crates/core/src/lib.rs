@@ -9,6 +9,7 @@ pub mod ack;
 pub mod alert;
 pub mod attempt;
 pub mod call;
+pub mod channel_path;
 pub mod connection;
 pub mod decide;
 pub mod delivery;

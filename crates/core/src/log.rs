@@ -66,6 +66,7 @@ catalogue! {
     HTTP_CUT_OFF: "http.cut_off", Warn, "Requests that did not end within the bound of a stop.";
     HTTP_ENDED: "http.ended", Error, "A defect: the accept loop ended with an error.";
     HTTP_HANDLER_PANICKED: "http.handler_panicked", Error, "A defect: a handler panicked, and its request was answered 500.";
+    HOOK_FAILED: "hook.failed", Warn, "A service did not write the acknowledgment of a request that was stored; the default one was sent.";
     JOB_BEGAN: "job.began", Info, "A job was made.";
     JOB_DONE: "job.done", Info, "A job has ended.";
     JOB_HELD_UP: "job.held_up", Warn, "A job cannot go on yet.";

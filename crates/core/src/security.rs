@@ -37,6 +37,8 @@ pub enum SecurityKind {
     OAuth2,
     /// WS-Security, in the envelope of SOAP.
     Wss,
+    /// What requests to a channel are signed with (Standard Webhooks).
+    WebhookSignature,
 }
 
 /// What a definition means, without its secret.
@@ -52,6 +54,8 @@ pub enum SecuritySpec {
     OAuth2(ClientCredentials),
     /// A UsernameToken in the envelope of a SOAP request; it has no header of HTTP.
     Wss { username: String, password_type: PasswordType },
+    /// Standard Webhooks 1.0.0, of requests to us; the secret is the key.
+    WebhookSignature,
 }
 
 /// How a UsernameToken carries the password.
@@ -83,8 +87,14 @@ pub enum ClientAuth {
 }
 
 impl SecurityKind {
-    pub const ALL: [SecurityKind; 5] =
-        [SecurityKind::BasicAuth, SecurityKind::ApiKey, SecurityKind::Bearer, SecurityKind::OAuth2, SecurityKind::Wss];
+    pub const ALL: [SecurityKind; 6] = [
+        SecurityKind::BasicAuth,
+        SecurityKind::ApiKey,
+        SecurityKind::Bearer,
+        SecurityKind::OAuth2,
+        SecurityKind::Wss,
+        SecurityKind::WebhookSignature,
+    ];
 
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -93,6 +103,7 @@ impl SecurityKind {
             SecurityKind::Bearer => "bearer",
             SecurityKind::OAuth2 => "oauth2",
             SecurityKind::Wss => "wss",
+            SecurityKind::WebhookSignature => "webhook_signature",
         }
     }
 
@@ -107,6 +118,7 @@ impl SecurityKind {
             SecurityKind::ApiKey => "key",
             SecurityKind::Bearer => "token",
             SecurityKind::OAuth2 => "client_secret",
+            SecurityKind::WebhookSignature => "secret",
         }
     }
 }
@@ -119,6 +131,7 @@ impl SecuritySpec {
             SecuritySpec::Bearer => SecurityKind::Bearer,
             SecuritySpec::OAuth2(_) => SecurityKind::OAuth2,
             SecuritySpec::Wss { .. } => SecurityKind::Wss,
+            SecuritySpec::WebhookSignature => SecurityKind::WebhookSignature,
         }
     }
 }

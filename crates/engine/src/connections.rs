@@ -5,9 +5,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use postrider_core::connection::Connection;
+use postrider_core::SettingError;
+use postrider_core::connection::{Connection, ConnectionKind, Family};
 use postrider_core::id::{ConnectionId, ProjectId};
 
+use crate::channels::{At, ChannelRoutes};
 use crate::engine::ConnectionRef;
 use crate::options::LadderLimits;
 use crate::refusal::Refusal;
@@ -24,6 +26,7 @@ struct Known {
     by_id: BTreeMap<ConnectionId, Arc<Connection>>,
     /// Under one name there may be one connection of each kind (D16).
     by_name: BTreeMap<ProjectId, BTreeMap<String, Vec<Arc<Connection>>>>,
+    channels: ChannelRoutes,
 }
 
 impl Connections {
@@ -39,18 +42,42 @@ impl Connections {
         self.known.read().unwrap_or_else(PoisonError::into_inner).by_id.values().cloned().collect()
     }
 
+    pub fn has_channels(&self) -> bool {
+        !self.known.read().unwrap_or_else(PoisonError::into_inner).channels.is_empty()
+    }
+
+    pub fn channel_at(&self, method: &str, path: &str, action: impl Fn(&Connection) -> String) -> At {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).channels.find(method, path, action)
+    }
+
+    /// # Errors
+    /// `url_path`, when another channel has this address (D16).
+    pub fn check_address(&self, wanted: &Connection) -> Result<(), SettingError> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).channels.check_free(wanted)
+    }
+
+    /// Without a type a name is that of a connection; a channel or a service is found by its type only.
+    ///
     /// # Errors
     /// `NotFound`; `Conflict` naming the kinds when the name alone is ambiguous (D16).
     pub fn find(&self, project: ProjectId, wanted: &ConnectionRef) -> Result<Arc<Connection>, Refusal> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let named = known.by_name.get(&project).and_then(|names| names.get(wanted.name.as_str()));
         let named = named.map_or(&[][..], Vec::as_slice);
-        let mut fitting = named.iter().filter(|found| wanted.kind.is_none_or(|kind| kind == found.kind()));
+        let is_meant = |found: &ConnectionKind| match wanted.kind {
+            Some(kind) => kind == *found,
+            None => found.family() == Family::Connection,
+        };
+        let mut fitting = named.iter().filter(|found| is_meant(&found.kind()));
         match (fitting.next(), fitting.next()) {
             (Some(only), None) => Ok(Arc::clone(only)),
-            (None, _) => Err(Refusal::NotFound { what: "connection", name: wanted.name.clone() }),
+            (None, _) => {
+                let family = wanted.kind.map_or(Family::Connection, ConnectionKind::family);
+                Err(Refusal::NotFound { what: family.as_str(), name: wanted.name.clone() })
+            }
             (Some(_), Some(_)) => {
-                let kinds: Vec<&str> = named.iter().map(|found| found.kind().as_str()).collect();
+                let kinds = named.iter().map(|found| found.kind()).filter(is_meant);
+                let kinds: Vec<&str> = kinds.map(ConnectionKind::as_str).collect();
                 Err(Refusal::Conflict(format!(
                     "`{}` names several connections: say which type is meant ({})",
                     wanted.name,
@@ -88,11 +115,13 @@ impl Known {
         let named = names.entry(connection.name.clone()).or_default();
         named.push(Arc::clone(&connection));
         named.sort_by_key(|found| found.kind());
+        self.channels.put(&connection);
         self.by_id.insert(connection.id, connection);
     }
 
     fn remove(&mut self, id: ConnectionId) {
         let Some(old) = self.by_id.remove(&id) else { return };
+        self.channels.remove(&old);
         let Some(names) = self.by_name.get_mut(&old.project_id) else { return };
         if let Some(named) = names.get_mut(&old.name) {
             named.retain(|found| found.id != id);

@@ -3,6 +3,7 @@
 //! Everything with an `if` about policy is in the core (law 1). The engine must not know of HTTP servers, of SQL, or of bytes on the wire.
 #![forbid(unsafe_code)]
 
+mod accepting;
 mod actor;
 mod administration;
 mod alerts;
@@ -10,6 +11,7 @@ mod attempt;
 mod audit;
 mod call;
 mod call_log;
+mod channels;
 pub mod clock;
 mod configuring;
 mod connections;
@@ -40,6 +42,7 @@ mod refusal;
 mod remotes;
 mod restoring;
 mod runner;
+mod running;
 mod securing;
 mod securities;
 mod settler;
@@ -54,9 +57,11 @@ pub mod vault;
 mod vitals;
 mod wsdl;
 
+pub use accepting::{Accepted, Receipt};
 pub use actor::Actor;
 pub use administration::{NewKey, ShownKey};
 pub use alerts::ALERT_TOPIC;
+pub use channels::At;
 pub use clock::{Clock, SystemClock};
 pub use dice::{Dice, SystemDice};
 pub use endpointing::{KeyWish, NewEndpoint, ROTATION_OVERLAP_MAX};
@@ -69,9 +74,13 @@ pub use keys::{KeyHolder, KeyRefused};
 pub use lifecycle::ensure_first_project;
 pub use options::{EngineOptions, LadderLimits};
 pub use plug::Plug;
+pub use postrider_wire::auth::{Admission, Doorkeeper};
+pub use postrider_wire::codec::soap::channel as envelopes;
+pub use postrider_wire::send::service::{AUTHENTICATED as AUTHENTICATED_HEADER, without_ours};
 pub use postrider_wire::signature::Scheme as SigningScheme;
 pub use refusal::Refusal;
 pub use restoring::{Restored, hold_all, resume_held};
+pub use running::{HostedService, Service, ServiceError, ServiceRequest, ServiceResponse};
 pub use securing::{NewSecurity, opened_secrets};
 pub use securities::Security;
 pub use subscribing::NewSubscription;

@@ -38,6 +38,7 @@ use crate::projects::Projects;
 use crate::remotes::Remotes;
 use crate::restoring::{self, Holding};
 use crate::runner::ToRunner;
+use crate::running::LocalServices;
 use crate::securing;
 use crate::securities::Securities;
 use crate::settler::{self, Settler};
@@ -100,6 +101,7 @@ pub(crate) async fn start(
         tally: Tally::default(),
         vitals,
         remotes: Remotes::default(),
+        services: LocalServices::default(),
         outbox,
         vault,
         holding: Holding::default(),

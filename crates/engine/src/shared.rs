@@ -37,6 +37,7 @@ use crate::outbox::Outbox;
 use crate::projects::Projects;
 use crate::remotes::Remotes;
 use crate::restoring::Holding;
+use crate::running::LocalServices;
 use crate::securities::Securities;
 use crate::settler::Settler;
 use crate::subscriptions::Subscriptions;
@@ -71,6 +72,7 @@ pub(crate) struct Shared {
     pub tally: Tally,
     pub vitals: Vitals,
     pub remotes: Remotes,
+    pub services: LocalServices,
     pub outbox: Outbox,
     pub vault: Arc<Vault>,
     pub holding: Holding,

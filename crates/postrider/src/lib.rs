@@ -82,9 +82,9 @@ pub use courier::Courier;
 pub use in_process::Postrider;
 
 pub use client::{
-    Alert, ApiKey, Attempt, AuditActor, AuditEntry, AuditQuery, BatchResult, Call, Client, ClientError, Connection,
-    ConnectionState, DeadLetter, Delivery, DeliveryQuery, FieldProblem, Health, ImportOptions, Imported, ImportedKey,
-    ImportedObject, Job, JobAct, JobTarget, LineResult, Matching, Page, PageQuery, PlannedAttempt, Problem, Project,
-    Pulled, Response, Schedule, SecurityDefinition, SecurityState, SendResult, Subscription, Topic, TopicMessage,
-    Whose,
+    Alert, ApiKey, Attempt, AuditActor, AuditEntry, AuditQuery, BatchResult, Call, Client, ClientError, Configured,
+    Connection, ConnectionState, DeadLetter, Delivery, DeliveryQuery, FieldProblem, Health, ImportOptions, Imported,
+    ImportedKey, ImportedObject, Job, JobAct, JobTarget, LineResult, Matching, Page, PageQuery, PlannedAttempt,
+    Problem, Project, Pulled, Response, Schedule, SecurityDefinition, SecurityState, SendResult, Subscription, Topic,
+    TopicMessage, Whose,
 };

@@ -20,4 +20,4 @@ pub use guard::Guard;
 pub use send::http::{HttpOptions, HttpSender};
 pub use send::many::Senders;
 pub use send::mllp::MllpSender;
-pub use send::{Outgoing, Sender, Stamp, WebhookAttempt, check, check_target, said};
+pub use send::{Outgoing, Sender, ServiceRun, Stamp, WebhookAttempt, check, check_target, said};

@@ -4,6 +4,7 @@
 //! must not know of files, lines or environment variables: YAML, API and import hand in a map of JSON values.
 
 mod canonical;
+pub mod channel;
 pub mod delivery;
 pub mod headers;
 mod host;
@@ -15,6 +16,7 @@ pub mod objects;
 mod reader;
 mod rest;
 pub mod security;
+pub mod service;
 pub mod soap;
 pub mod subscription;
 mod tls;
@@ -57,6 +59,9 @@ impl KindSettings {
             ConnectionKind::Mllp => &mllp::SETTINGS,
             ConnectionKind::Soap => &soap::SETTINGS,
             ConnectionKind::Webhook => &webhook::SETTINGS,
+            ConnectionKind::ChannelRest => &channel::REST,
+            ConnectionKind::ChannelSoap => &channel::SOAP,
+            ConnectionKind::Service => &service::SETTINGS,
         }
     }
 

@@ -3,6 +3,7 @@
 mod access;
 mod alerts;
 mod bulk;
+mod channels;
 mod configuration;
 mod deliveries;
 mod resources;
@@ -11,6 +12,7 @@ mod sending;
 pub use access::{AuditCommand, KeysCommand, ProjectsCommand, WhoseArgs};
 pub use alerts::AlertsCommand;
 pub use bulk::BulkArgs;
+pub use channels::{ChannelsCommand, ServicesCommand};
 pub use configuration::{ExportArgs, ImportArgs, SchemaArgs};
 pub use deliveries::{
     DeliveriesCommand, DlqCommand, DownloadArgs, EditArgs, FilterArgs, ForwardArgs, JobsCommand, ListArgs, PageArgs,
@@ -89,7 +91,13 @@ pub enum Command {
     /// Where requests go
     #[command(subcommand)]
     Connections(ConnectionsCommand),
-    /// With which credentials requests go out
+    /// Addresses that accept requests, and what they run
+    #[command(subcommand)]
+    Channels(ChannelsCommand),
+    /// What channels run
+    #[command(subcommand)]
+    Services(ServicesCommand),
+    /// With which credentials requests go out, or come in at a channel
     #[command(subcommand)]
     Security(SecurityCommand),
     /// Topics, their messages and subscriptions

@@ -5,6 +5,7 @@
 mod alerts;
 mod audit;
 mod camel;
+mod channels;
 mod configuration;
 mod connections;
 mod deliveries;
@@ -26,9 +27,11 @@ mod publish_batch;
 mod queues;
 mod raw;
 mod raw_answer;
+mod reception;
 mod schedule;
 mod security;
 mod send;
+mod services;
 mod shapes;
 mod soap_call;
 mod subscriptions;
@@ -66,6 +69,7 @@ use postrider_engine::{Clock, ConnectionRef, Engine};
 use postrider_store::{Jobs, StoreRead};
 use serde_json::{Value, json};
 
+use self::reception::{Reception, receive};
 use crate::auth::AdminKey;
 use crate::gate::{Caller, Gate, admit};
 use crate::keyed::Keyed;
@@ -165,10 +169,13 @@ pub fn router(state: AppState, admin: AdminKey) -> Router {
     let (router, rules) = table::routes().finish();
     let keyed = Keyed::new(state.engine.clone(), Arc::clone(&state.clock), state.options.body.clone());
     let gate = Arc::new(Gate { engine: state.engine.clone(), admin: admin.clone(), rules, keyed: Arc::new(keyed) });
+    let state = AppState { admin: Some(admin), ..state };
+    let reception = Arc::new(Reception(state.clone()));
     router
         .fallback(async || nothing_here())
         .layer(from_fn_with_state(gate, admit))
-        .with_state(Site(Arc::new(AppState { admin: Some(admin), ..state })))
+        .layer(from_fn_with_state(reception, receive))
+        .with_state(Site(Arc::new(state)))
 }
 
 /// A request's JSON object, read within the limits, and its bytes.

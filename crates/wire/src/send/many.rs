@@ -29,7 +29,11 @@ impl Senders {
 impl Sender for Senders {
     async fn send(&self, outgoing: Outgoing) -> Reply {
         match outgoing.connection.kind() {
-            ConnectionKind::Rest | ConnectionKind::Webhook => self.http.send(outgoing).await,
+            ConnectionKind::Rest
+            | ConnectionKind::Webhook
+            | ConnectionKind::ChannelRest
+            | ConnectionKind::ChannelSoap
+            | ConnectionKind::Service => self.http.send(outgoing).await,
             ConnectionKind::Mllp => self.mllp.send(outgoing).await,
             ConnectionKind::Soap => match soap::request(outgoing) {
                 Ok(over_http) => soap::read(self.http.send(over_http).await),
@@ -40,9 +44,11 @@ impl Sender for Senders {
 
     async fn may_reach(&self, connection: &Arc<Connection>) -> Result<(), String> {
         match connection.kind() {
-            ConnectionKind::Rest | ConnectionKind::Webhook | ConnectionKind::Soap => {
+            ConnectionKind::Rest | ConnectionKind::Webhook | ConnectionKind::Soap | ConnectionKind::Service => {
                 self.http.may_reach(connection).await
             }
+            // What it runs is judged when it is dialled.
+            ConnectionKind::ChannelRest | ConnectionKind::ChannelSoap => Ok(()),
             ConnectionKind::Mllp => self.mllp.may_reach(connection).await,
         }
     }

@@ -32,6 +32,7 @@ fn new_definition(kind: SecurityKind) -> Schema {
             SecurityKind::Bearer => "NewBearer",
             SecurityKind::OAuth2 => "NewOAuth2",
             SecurityKind::Wss => "NewWss",
+            SecurityKind::WebhookSignature => "NewWebhookSignature",
         },
     )
 }
@@ -43,6 +44,7 @@ fn changed_definition(kind: SecurityKind) -> Schema {
         SecurityKind::Bearer => "BearerChange",
         SecurityKind::OAuth2 => "OAuth2Change",
         SecurityKind::Wss => "WssChange",
+        SecurityKind::WebhookSignature => "WebhookSignatureChange",
     })
 }
 
@@ -70,6 +72,7 @@ fn definition(kind: SecurityKind) -> Schema {
         SecurityKind::Bearer => "Bearer",
         SecurityKind::OAuth2 => "OAuth2",
         SecurityKind::Wss => "Wss",
+        SecurityKind::WebhookSignature => "WebhookSignature",
     })
 }
 

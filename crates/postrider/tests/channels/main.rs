@@ -1,0 +1,11 @@
+//! Channels and their services: the real binary, callers over plain HTTP and SOAP, services in Python and in nothing of ours (Z40-Z46).
+
+#[path = "../harness/mod.rs"]
+mod harness;
+
+mod forwarding;
+mod lab;
+mod python;
+mod receiving;
+mod refusing;
+mod running;
