@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use postrider_core::Secret;
+use postrider_core::access::{Scope, ScopeSet};
 use postrider_core::connection::{Connection, ConnectionKind, ConnectionSpec};
-use postrider_core::id::{ConnectionId, ProjectId};
+use postrider_core::id::{ConnectionId, KeyId, ProjectId};
 use serde_json::Map;
 
-use super::{Announced, Service, listed};
+use super::{Announced, Found, Service, list_of, listed};
 use crate::engine::Engine;
+use crate::keys::KeyHolder;
 use crate::refusal::Refusal;
 
 /// One service of the host that this process started.
@@ -24,11 +26,18 @@ pub(crate) struct LocalServices {
     code: RwLock<BTreeMap<String, Arc<dyn Service>>>,
     hosted: RwLock<BTreeMap<String, Arc<HostedService>>>,
     pub(super) announced: Announced,
+    /// What the host of this process calls us with.
+    lent: RwLock<Option<Arc<KeyHolder>>>,
 }
 
 impl LocalServices {
     pub fn code(&self, name: &str) -> Option<Arc<dyn Service>> {
         self.code.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    pub fn lent_key(&self, presented: &[u8]) -> Option<Arc<KeyHolder>> {
+        let lent = self.lent.read().unwrap_or_else(PoisonError::into_inner);
+        lent.as_ref().filter(|holder| holder.is_opened_by(presented)).cloned()
     }
 
     pub fn hosted(&self, name: &str) -> Option<Arc<HostedService>> {
@@ -43,12 +52,34 @@ impl Engine {
         code.insert(name.to_owned(), service);
     }
 
-    /// From now on the host at this address has the services in its list, and no others. `body`: what it answers to `GET /services`.
+    /// A key for services of this process: it is nowhere but in memory, and a former one is gone. Who has it may send, publish and read in every
+    /// project.
+    pub fn lend_key(&self) -> Secret {
+        let shared = &self.shared;
+        let key = format!("prk_{:032x}{:032x}", shared.dice.bits(), shared.dice.bits());
+        let scopes = ScopeSet::of(&[Scope::Read, Scope::Send]);
+        let id = KeyId::new(shared.now(), shared.dice.bits());
+        let holder = KeyHolder::of_process(id, "services", scopes, key.as_bytes(), shared.now());
+        *shared.services.lent.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(holder));
+        Secret::new(key)
+    }
+
+    /// Asks the host at this address for its list; from now on this process has the services in it, and no others.
     ///
     /// # Errors
-    /// In words: the address or the list cannot be read. What was known goes on.
-    pub fn host_services(&self, address: &str, token: &Secret, body: &[u8]) -> Result<Vec<String>, String> {
-        let list = listed(body).ok_or("the host's list of services cannot be read")?;
+    /// In words: the host does not answer, or its list cannot be read. What was known goes on.
+    pub async fn host_services(&self, address: &str, token: &Secret) -> Result<Vec<String>, String> {
+        let shared = &self.shared;
+        let at = Arc::new(self.hosted_at(address, "services")?);
+        let path = "/services".to_owned();
+        let list = Found::Hosted(Arc::new(HostedService {
+            at: Arc::clone(&at),
+            token: token.clone(),
+            has_queue_response: false,
+        }));
+        let body = list_of(shared, &list, &at, path).await;
+        shared.sender.forget(at.id);
+        let list = listed(&body?).ok_or("the host's list of services cannot be read")?;
         let mut hosted = BTreeMap::new();
         for (name, has_queue_response) in list {
             let at = Arc::new(self.hosted_at(address, &name)?);

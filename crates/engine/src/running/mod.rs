@@ -9,6 +9,7 @@ mod local;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use postrider_core::connection::{Connection, ConnectionKind, Runs, Target};
 use postrider_core::id::{Cid, ConnectionId, DeliveryId, ProjectId};
 use postrider_core::message::{Method, RequestHead};
@@ -141,13 +142,24 @@ async fn announced(shared: &Shared, at: &Arc<Connection>, project: ProjectId) ->
     {
         return Ok(has_it);
     }
+    debug_assert_eq!(at.project_id, project, "a service of the project");
+    let body = list_of(shared, &Found::Configured(Arc::clone(at)), at, list).await?;
+    let has_it = local::hooks_of(&body, &name).ok_or("its host lists no services, or not this one")?;
+    let mut known = shared.services.announced.lock();
+    known.retain(|(id, version), _| *id != at.id || *version == at.version);
+    known.insert((at.id, at.version), (now, has_it));
+    Ok(has_it)
+}
+
+/// What a host says that it has, as it says it.
+async fn list_of(shared: &Shared, host: &Found, at: &Arc<Connection>, path: String) -> Result<Bytes, String> {
     let outgoing = Outgoing {
         connection: Arc::clone(at),
         delivery_id: DeliveryId::from_u128(0),
         cid: Cid::new(shared.now(), 0),
         attempt: 1,
-        head: Arc::new(RequestHead { method: Method::GET, path: list, ..RequestHead::default() }),
-        body: bytes::Bytes::new(),
+        head: Arc::new(RequestHead { method: Method::GET, path, ..RequestHead::default() }),
+        body: Bytes::new(),
         credentials: None,
         webhook: None,
         service: None,
@@ -155,18 +167,11 @@ async fn announced(shared: &Shared, at: &Arc<Connection>, project: ProjectId) ->
         stamp: None,
         timeout: ANNOUNCE_TIMEOUT,
     };
-    debug_assert_eq!(at.project_id, project, "a service of the project");
-    let has_it = match Found::Configured(Arc::clone(at)).ask(shared, outgoing, Ask::Announce, false).await {
-        Reply::Answered(answer) if answer.status == Some(200) && !answer.incomplete => {
-            local::hooks_of(&answer.body, &name).ok_or("its host lists no services, or not this one")?
-        }
-        Reply::Answered(answer) => return Err(format!("its host answered HTTP {}", answer.status.unwrap_or_default())),
-        Reply::Unanswered(none) => return Err(none.detail),
-    };
-    let mut known = shared.services.announced.lock();
-    known.retain(|(id, version), _| *id != at.id || *version == at.version);
-    known.insert((at.id, at.version), (now, has_it));
-    Ok(has_it)
+    match host.ask(shared, outgoing, Ask::Announce, false).await {
+        Reply::Answered(answer) if answer.status == Some(200) && !answer.incomplete => Ok(answer.body),
+        Reply::Answered(answer) => Err(format!("its host answered HTTP {}", answer.status.unwrap_or_default())),
+        Reply::Unanswered(none) => Err(none.detail),
+    }
 }
 
 /// The services in a host's list.

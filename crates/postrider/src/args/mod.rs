@@ -181,6 +181,14 @@ pub struct ServeArgs {
     #[arg(long)]
     pub resume: bool,
 
+    /// Run the Python services in this folder: started, watched and started again with the server; what they call is this server
+    #[arg(long, value_name = "DIR", env = "POSTRIDER_SERVICES")]
+    pub services: Option<PathBuf>,
+
+    /// Lets their files import OLD and get the module NEW, for services that were written elsewhere
+    #[arg(long, value_name = "OLD=NEW", requires = "services")]
+    pub services_alias: Vec<String>,
+
     /// Try it out: connections to a built-in flaky receiver, some traffic, and a data directory that is gone afterwards
     #[arg(long)]
     pub demo: bool,

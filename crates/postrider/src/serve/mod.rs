@@ -9,6 +9,7 @@ mod outside;
 mod secrets_key;
 pub mod server_file;
 mod service;
+mod services;
 pub mod settings;
 mod signals;
 pub mod store;
@@ -34,6 +35,7 @@ use crate::output;
 use config::Config;
 use data_dir::DataDir;
 use server_file::ServerFile;
+use services::Services;
 use settings::Settings;
 use signals::Signals;
 use store::Opened;
@@ -57,8 +59,16 @@ pub async fn run(data: &Path, args: ServeArgs) -> Result<Exit, Failed> {
     }
     let running = Running::start(opened, &data, front, &settings, config.as_ref()).await?;
     let demo = if args.demo { Some(Demo::start(&running.address, running.demo_key.as_deref()).await?) } else { None };
+    let services = args
+        .services
+        .as_deref()
+        .map(|folder| Services::start(folder, &args.services_alias, &running.address, &running.engine));
+    let services = services.transpose()?;
     service::ready(&running.address);
     let exit = running.until_stopped(&mut signals, settings.stop).await;
+    if let Some(services) = services {
+        services.stop().await;
+    }
     drop(demo);
     flood.tell_once();
     Ok(exit)

@@ -4,8 +4,10 @@
 mod harness;
 
 mod forwarding;
+mod hosting;
 mod lab;
 mod python;
 mod receiving;
 mod refusing;
 mod running;
+mod soap;
