@@ -24,6 +24,7 @@ pub mod job;
 pub mod log;
 pub mod masking;
 pub mod message;
+pub mod operational;
 pub mod outcome;
 pub mod pace;
 pub mod path_template;

@@ -12,12 +12,14 @@ use postrider_core::connection::Connection;
 use postrider_core::growth::Growth;
 use postrider_core::id::{AlertId, BodyId, ConnectionId, EventId, ProjectId, TopicId};
 use postrider_core::message::HeaderList;
+use postrider_core::operational::OperationalEvent;
 use postrider_core::readiness::{Room, Worker};
 use postrider_core::topic::TopicName;
 use postrider_core::{Timestamp, Wait, log};
 use postrider_store::{AlertWrite, NewBody, PageRequest, Project, QueueSummary, StoreError, Topic, TopicMessageDraft};
 use serde_json::json;
 
+use crate::announcer;
 use crate::shared::Shared;
 
 /// Where events of alerts go; each project has its own.
@@ -222,7 +224,19 @@ async fn tell(
         }
     }
     announce(shared, project, connection, &alert, value);
+    announce_block(shared, connection, &alert, value);
     remember(book, alert);
+}
+
+/// Who subscribes to the event of this one kind hears of it too.
+fn announce_block(shared: &Shared, connection: Option<&Connection>, alert: &Alert, minutes: u64) {
+    let Some(connection) = connection.filter(|_| alert.kind == AlertKind::HeadBlocked) else { return };
+    let (project_id, connection) = (connection.project_id, announcer::subject(connection));
+    let event = match alert.recovered_at {
+        None => OperationalEvent::ConnectionBlocked { connection, minutes, at: alert.raised_at },
+        Some(at) => OperationalEvent::ConnectionUnblocked { connection, at },
+    };
+    shared.announce(project_id, event);
 }
 
 fn remember(book: &mut Book, alert: Alert) {

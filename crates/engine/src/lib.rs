@@ -7,6 +7,7 @@ mod accepting;
 mod actor;
 mod administration;
 mod alerts;
+mod announcer;
 mod attempt;
 mod audit;
 mod call;

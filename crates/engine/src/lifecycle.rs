@@ -15,6 +15,7 @@ use postrider_wire::Sender;
 use tokio::sync::watch;
 
 use crate::alerts;
+use crate::announcer::{self, Announcer};
 use crate::call_log::{self, CallLog};
 use crate::clock::Clock;
 use crate::connections::Connections;
@@ -77,6 +78,7 @@ pub(crate) async fn start(
     let other_workers = options.other_workers;
     let vault = Arc::new(Vault::new(options.keyring.clone(), Arc::clone(&dice)));
     let (outbox, mails) = Outbox::new();
+    let (announcer, announcements) = Announcer::new();
     let vitals = Vitals::new(Arc::clone(&clock), options.health);
     let shared = Arc::new(Shared {
         lease: Lease::new(Arc::clone(&clock), worker_id, options.lease, asked_at),
@@ -103,6 +105,7 @@ pub(crate) async fn start(
         remotes: Remotes::default(),
         services: LocalServices::default(),
         outbox,
+        announcer,
         vault,
         holding: Holding::default(),
         last_id: Mutex::default(),
@@ -122,6 +125,7 @@ pub(crate) async fn start(
     shared.spawn_worker(Worker::Intake, intake::run(Arc::clone(&shared), requests));
     shared.spawn_worker(Worker::CallLog, call_log::run(Arc::clone(&shared), records));
     shared.spawn_worker(Worker::Mailer, outbox::run(Arc::clone(&shared), mails));
+    shared.spawn(announcer::run(Arc::clone(&shared), announcements));
     shared.spawn_restarted(Worker::LeaseKeeper, lease_keeper::run);
     if let Err(error) = dispatcher::take_orphans(&shared).await {
         end(&shared);
@@ -181,6 +185,8 @@ pub(crate) async fn stop(shared: &Arc<Shared>, grace: Wait) {
             );
         }
     }
+    // What cannot be told in this time is not told; it is stored all the same.
+    let _ = tokio::time::timeout(LAST_WRITES, shared.announcer.drained()).await;
     if tokio::time::timeout(LAST_WRITES, key_keeper::write(shared)).await.is_err() {
         tracing::warn!(event = log::KEY_USES_NOT_WRITTEN, "the last uses of keys could not be written");
     }

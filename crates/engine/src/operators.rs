@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use postrider_core::decide::{ByHand, Decision, Event, Refused, Snapshot, decide};
-use postrider_core::delivery::Delivery;
+use postrider_core::delivery::{Delivery, Status};
 use postrider_core::id::{CommandId, DeliveryId, ProjectId};
 use postrider_core::topic::TopicName;
 use postrider_store::{
@@ -206,11 +206,14 @@ async fn write(
     entry: AuditEntry,
 ) -> Result<Option<Delivery>, Refusal> {
     let waits = settlement.progress.status.is_waiting();
+    let is_dead = settlement.progress.status == Status::Dlq;
     let topic = settlement.forward.as_ref().map(|draft: &TopicMessageDraft| draft.topic.to_string());
     match shared.store.settle_by_hand(settlement, entry).await? {
         Settled::Applied { .. } => {
             if waits {
                 dispatcher::wake(shared, delivery.connection_id);
+            } else if is_dead {
+                shared.dead_lettered(delivery.connection_id, delivery.id);
             } else {
                 shared.sweeps.dead_letter(delivery.connection_id);
             }

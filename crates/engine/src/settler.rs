@@ -90,6 +90,7 @@ pub(crate) async fn run(shared: Arc<Shared>, mut orders: mpsc::UnboundedReceiver
             }
         }
         write_batch(&shared, batch).await;
+        shared.announcer.room().await;
         shared.settler.open.fetch_sub(count, Ordering::AcqRel);
         shared.vitals.idle(Worker::Settler);
     }
@@ -171,7 +172,7 @@ fn follow_up(shared: &Shared, settlement: &Settlement, settled: &Settled) {
         shared.tally.settled();
         shared.tally.ended(settlement.progress.status);
         if settlement.progress.status == Status::Dlq {
-            shared.sweeps.dead_letter(settlement.queue_id);
+            shared.dead_lettered(settlement.queue_id, settlement.delivery_id);
         }
     }
     if let Some((id, _)) = settlement.answers {

@@ -19,6 +19,7 @@ use postrider_store::Store;
 use postrider_wire::Sender;
 use tokio::sync::watch;
 
+use crate::announcer::Announcer;
 use crate::call_log::CallLog;
 use crate::clock::Clock;
 use crate::connections::Connections;
@@ -74,6 +75,7 @@ pub(crate) struct Shared {
     pub remotes: Remotes,
     pub services: LocalServices,
     pub outbox: Outbox,
+    pub announcer: Announcer,
     pub vault: Arc<Vault>,
     pub holding: Holding,
     /// The time of the last delivery's id, and its number in that millisecond.

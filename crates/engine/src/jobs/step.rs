@@ -213,6 +213,7 @@ fn enter(shared: &Shared, job: &Job, delivery_id: DeliveryId, deed: Deed, step: 
 struct Told {
     /// `true`: something came back to the queue; `false`: something was left in the DLQ or for the log.
     changed: BTreeMap<QueueId, bool>,
+    dead: Vec<(QueueId, DeliveryId)>,
     asked: BTreeSet<QueueId>,
 }
 
@@ -222,7 +223,9 @@ impl Told {
         for settlement in &step.settlements {
             *changed.entry(settlement.queue_id).or_default() |= settlement.progress.status.is_waiting();
         }
-        Told { changed, asked: step.commands.iter().map(|command| command.queue_id).collect() }
+        let dead = step.settlements.iter().filter(|one| one.progress.status == Status::Dlq);
+        let dead = dead.map(|one| (one.queue_id, one.delivery_id)).collect();
+        Told { changed, dead, asked: step.commands.iter().map(|command| command.queue_id).collect() }
     }
 
     fn tell(self, shared: &Arc<Shared>) {
@@ -232,6 +235,9 @@ impl Told {
             } else {
                 shared.sweeps.dead_letter(queue_id);
             }
+        }
+        for (queue_id, delivery_id) in self.dead {
+            shared.dead_lettered(queue_id, delivery_id);
         }
         for queue_id in self.asked {
             dispatcher::wake(shared, queue_id);
