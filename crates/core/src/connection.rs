@@ -12,7 +12,7 @@ mod webhook;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use channel::{ChannelTarget, Door, ForwardTo, HttpDoor, Runs, SoapDoor};
+pub use channel::{ChannelTarget, Door, ForwardTo, HttpDoor, MllpDoor, Runs, ServerTls, SoapDoor};
 pub use mllp::{AckMatch, ApplicationAck, Framing, MllpTarget, RetryOn, SegmentEnds};
 pub use rest::RestTarget;
 pub use service::{QUEUE_RESPONSE_HOOK, ServiceTarget};
@@ -66,6 +66,8 @@ pub enum ConnectionKind {
     ChannelRest,
     /// The same over SOAP.
     ChannelSoap,
+    /// Listens for HL7 over MLLP on a port of its own.
+    ChannelMllp,
     /// Where code runs.
     Service,
 }
@@ -83,25 +85,27 @@ pub enum Family {
 
 impl ConnectionKind {
     /// In the order in which lists name them.
-    pub const ALL: [ConnectionKind; 7] = [
+    pub const ALL: [ConnectionKind; 8] = [
         ConnectionKind::Rest,
         ConnectionKind::Mllp,
         ConnectionKind::Soap,
         ConnectionKind::Webhook,
         ConnectionKind::ChannelRest,
         ConnectionKind::ChannelSoap,
+        ConnectionKind::ChannelMllp,
         ConnectionKind::Service,
     ];
     /// What may be written, in words that continue "allowed is …".
-    pub const ALLOWED: &str = "one of rest, mllp, soap, webhook, channel_rest, channel_soap, service";
+    pub const ALLOWED: &str = "one of rest, mllp, soap, webhook, channel_rest, channel_soap, channel_mllp, service";
     /// Those that callers send requests to.
     pub const CONNECTIONS: [ConnectionKind; 4] =
         [ConnectionKind::Rest, ConnectionKind::Mllp, ConnectionKind::Soap, ConnectionKind::Webhook];
     /// The same in words that continue "allowed is …".
     pub const CONNECTIONS_ALLOWED: &str = "one of rest, mllp, soap, webhook";
-    pub const CHANNELS: [ConnectionKind; 2] = [ConnectionKind::ChannelRest, ConnectionKind::ChannelSoap];
+    pub const CHANNELS: [ConnectionKind; 3] =
+        [ConnectionKind::ChannelRest, ConnectionKind::ChannelSoap, ConnectionKind::ChannelMllp];
     /// The types of channels, in words that continue "allowed is …".
-    pub const CHANNELS_ALLOWED: &str = "one of rest, soap";
+    pub const CHANNELS_ALLOWED: &str = "one of rest, soap, mllp";
 
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -111,6 +115,7 @@ impl ConnectionKind {
             ConnectionKind::Webhook => "webhook",
             ConnectionKind::ChannelRest => "channel_rest",
             ConnectionKind::ChannelSoap => "channel_soap",
+            ConnectionKind::ChannelMllp => "channel_mllp",
             ConnectionKind::Service => "service",
         }
     }
@@ -124,7 +129,7 @@ impl ConnectionKind {
             ConnectionKind::Rest | ConnectionKind::Mllp | ConnectionKind::Soap | ConnectionKind::Webhook => {
                 Family::Connection
             }
-            ConnectionKind::ChannelRest | ConnectionKind::ChannelSoap => Family::Channel,
+            ConnectionKind::ChannelRest | ConnectionKind::ChannelSoap | ConnectionKind::ChannelMllp => Family::Channel,
             ConnectionKind::Service => Family::Service,
         }
     }

@@ -50,6 +50,9 @@ catalogue! {
     ATTEMPT_PANICKED: "attempt.panicked", Error, "A defect: sending panicked, and the attempt counts as failed.";
     CALL_LOST: "call.not_logged", Error, "A finished direct call will not enter the delivery log.";
     CALLS_NOT_LOGGED: "call.not_logged_yet", Warn, "Finished direct calls cannot enter the delivery log yet.";
+    CHANNEL_CONNECTION: "channel.connection", Warn, "A connection to an MLLP channel was refused, or ended in a way that somebody should know of.";
+    CHANNEL_LISTENS: "channel.listens", Info, "An MLLP channel listens.";
+    CHANNEL_NOT_LISTENING: "channel.not_listening", Error, "An MLLP channel cannot open its port; it is tried again.";
     CONFIG_APPLIED: "config.applied", Info, "The file of `--config` was applied.";
     CONFIG_IMPORTED: "config.imported", Info, "A configuration was imported.";
     SETTING_WITHOUT_EFFECT: "config.setting_without_effect", Warn, "A variable was set that has no effect in this version.";
@@ -63,12 +66,12 @@ catalogue! {
     HEALTH_FAILING: "health.failing", Warn, "A health check fails from now on; the line says which, and why.";
     HEALTH_OK: "health.ok", Info, "A health check is well again.";
     PROBE_FAILED: "health.probe_failed", Debug, "The store did not take the tiny write of the health check.";
+    HOOK_FAILED: "hook.failed", Warn, "A service did not write the acknowledgment of a request that was stored; the default one was sent.";
     HTTP_ACCEPT_FAILED: "http.accept_failed", Warn, "Accepting a connection failed, for example because no file descriptor is free; it is tried again.";
     HTTP_CONNECTION_ENDED: "http.connection_ended", Debug, "A caller's connection ended with an error.";
     HTTP_CUT_OFF: "http.cut_off", Warn, "Requests that did not end within the bound of a stop.";
     HTTP_ENDED: "http.ended", Error, "A defect: the accept loop ended with an error.";
     HTTP_HANDLER_PANICKED: "http.handler_panicked", Error, "A defect: a handler panicked, and its request was answered 500.";
-    HOOK_FAILED: "hook.failed", Warn, "A service did not write the acknowledgment of a request that was stored; the default one was sent.";
     JOB_BEGAN: "job.began", Info, "A job was made.";
     JOB_DONE: "job.done", Info, "A job has ended.";
     JOB_HELD_UP: "job.held_up", Warn, "A job cannot go on yet.";

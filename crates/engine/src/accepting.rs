@@ -70,6 +70,13 @@ impl Engine {
         accept(&self.shared, channel, message, options).await
     }
 
+    /// Whether the service may have words of its own for the caller of a stored request: answered from memory.
+    pub fn may_have_queue_response(&self, channel: &Connection) -> bool {
+        let name = channel.spec.target.channel().and_then(|target| target.service());
+        name.and_then(|name| running::find(&self.shared, channel.project_id, name))
+            .is_some_and(|service| service.may_have_queue_response())
+    }
+
     /// What the service itself wants the caller of a stored request to be told (Z44). `None`: it has nothing to say, or could not say it; the log
     /// says why, and the default acknowledgment holds.
     pub async fn queue_response(
@@ -82,7 +89,7 @@ impl Engine {
     }
 }
 
-async fn accept(
+pub(crate) async fn accept(
     shared: &Arc<Shared>,
     channel: &Arc<Connection>,
     mut message: Message,

@@ -34,6 +34,11 @@ pub enum At {
     Nothing,
 }
 
+/// By what people are told which setting names the address.
+fn key_of(door: &Door) -> &'static str {
+    if door.http().is_some() { "url_path" } else { "address" }
+}
+
 fn door(connection: &Connection) -> Option<(&Door, &HttpDoor)> {
     let door = &connection.spec.target.channel()?.door;
     Some((door, door.http()?))
@@ -104,40 +109,34 @@ impl ChannelRoutes {
             None => refused.told(),
         }
     }
-
-    /// # Errors
-    /// `url_path`, when another channel has this address (D16).
-    pub fn check_free(&self, wanted: &Connection) -> Result<(), SettingError> {
-        let Some((ours, http)) = door(wanted) else { return Ok(()) };
-        let all = self.literal.values().chain(self.patterns.values()).flatten();
-        let taken = all
-            .filter(|known| known.id != wanted.id)
-            .find(|known| door(known).is_some_and(|(door, _)| door.is_same_as(ours)));
-        match taken {
-            None => Ok(()),
-            // Names of other projects are not for everybody.
-            Some(known) => Err(taken_by(known, wanted.project_id, http)),
-        }
-    }
 }
 
 /// # Errors
-/// `url_path`, when two channels of these have one address.
-pub(crate) fn check_among(wanted: &Connection, others: &[&Connection]) -> Result<(), SettingError> {
-    let Some((ours, http)) = door(wanted) else { return Ok(()) };
-    let taken =
-        others.iter().find(|known| known.id != wanted.id && door(known).is_some_and(|(door, _)| door.is_same_as(ours)));
-    taken.map_or(Ok(()), |known| Err(taken_by(known, wanted.project_id, http)))
+/// The key of the address, when another channel of these has it (D16).
+pub(crate) fn check_among<'c>(
+    wanted: &Connection,
+    mut others: impl Iterator<Item = &'c Connection>,
+) -> Result<(), SettingError> {
+    let Some(ours) = wanted.spec.target.channel().map(|channel| &channel.door) else { return Ok(()) };
+    let is_taken = |known: &&Connection| {
+        known.id != wanted.id && known.spec.target.channel().is_some_and(|channel| channel.door.is_same_as(ours))
+    };
+    match others.find(is_taken) {
+        None => Ok(()),
+        Some(known) => Err(taken_by(known, wanted.project_id, ours)),
+    }
 }
 
-fn taken_by(known: &Connection, project: ProjectId, http: &HttpDoor) -> SettingError {
+/// Names of other projects are not for everybody.
+fn taken_by(known: &Connection, project: ProjectId, door: &Door) -> SettingError {
     let by = if known.project_id == project {
         format!("channel `{}`", known.name)
     } else {
         "a channel of another project".to_owned()
     };
-    let allowed = format!("an address that is free: {by} has this one, with a method in common");
-    SettingError::new("url_path", http.path.as_str(), allowed)
+    let in_common = if door.http().is_some() { ", with a method in common" } else { "" };
+    let allowed = format!("an address that is free: {by} has this one{in_common}");
+    SettingError::new(key_of(door), door.address(), allowed)
 }
 
 #[derive(Default)]
@@ -248,13 +247,15 @@ mod tests {
 
     #[test]
     fn d16_an_address_is_given_once() {
-        let routes = routes(&[rest(1, "/orders/{id}", "POST")]);
-        assert_eq!(routes.check_free(&rest(1, "/orders/{id}", "")), Ok(()), "its own");
-        assert_eq!(routes.check_free(&rest(2, "/orders/{id}", "GET")), Ok(()));
-        let error = routes.check_free(&rest(2, "/orders/{number}", "")).unwrap_err();
+        let first = rest(1, "/orders/{id}", "POST");
+        let free = |wanted: &Connection| check_among(wanted, [&*first].into_iter());
+        assert_eq!(free(&rest(1, "/orders/{id}", "")), Ok(()), "its own");
+        assert_eq!(free(&rest(2, "/orders/{id}", "GET")), Ok(()));
+        let error = free(&rest(2, "/orders/{number}", "")).unwrap_err();
         assert_eq!(error.field, "url_path");
         assert!(error.allowed.contains("channel `c1`"), "{error}");
-        let one = rest(2, "/orders/{number}", "");
-        assert!(check_among(&rest(3, "/orders/{x}", "PUT"), &[&one]).is_err());
+        let mllp = |id, address: &str| channel(id, ConnectionKind::ChannelMllp, json!({"address": address}));
+        let (one, other) = (mllp(1, "127.0.0.1:2575"), mllp(2, "0.0.0.0:2575"));
+        assert_eq!(check_among(&other, [&*one].into_iter()).unwrap_err().field, "address");
     }
 }

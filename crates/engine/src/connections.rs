@@ -9,7 +9,9 @@ use postrider_core::SettingError;
 use postrider_core::connection::{Connection, ConnectionKind, Family};
 use postrider_core::id::{ConnectionId, ProjectId};
 
-use crate::channels::{At, ChannelRoutes};
+use tokio::sync::watch;
+
+use crate::channels::{self, At, ChannelRoutes};
 use crate::engine::ConnectionRef;
 use crate::options::LadderLimits;
 use crate::refusal::Refusal;
@@ -17,6 +19,8 @@ use crate::refusal::Refusal;
 #[derive(Default)]
 pub(crate) struct Connections {
     known: RwLock<Known>,
+    /// Raised by every change.
+    changes: watch::Sender<u64>,
     /// What binds ladders, whatever is written.
     limits: LadderLimits,
 }
@@ -31,7 +35,7 @@ struct Known {
 
 impl Connections {
     pub fn bound_by(limits: LadderLimits) -> Self {
-        Connections { known: RwLock::default(), limits }
+        Connections { limits, ..Connections::default() }
     }
 
     pub fn get(&self, id: ConnectionId) -> Option<Arc<Connection>> {
@@ -40,6 +44,11 @@ impl Connections {
 
     pub fn all(&self) -> Vec<Arc<Connection>> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).by_id.values().cloned().collect()
+    }
+
+    /// Tells of every change from now on.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
     }
 
     pub fn has_channels(&self) -> bool {
@@ -51,9 +60,10 @@ impl Connections {
     }
 
     /// # Errors
-    /// `url_path`, when another channel has this address (D16).
+    /// The key of the address, when another channel has it (D16).
     pub fn check_address(&self, wanted: &Connection) -> Result<(), SettingError> {
-        self.known.read().unwrap_or_else(PoisonError::into_inner).channels.check_free(wanted)
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        channels::check_among(wanted, known.by_id.values().map(|known| &**known))
     }
 
     /// Without a type a name is that of a connection; a channel or a service is found by its type only.
@@ -90,6 +100,7 @@ impl Connections {
     pub fn put(&self, connection: Arc<Connection>) {
         let connection = self.limits.bind(connection);
         self.known.write().unwrap_or_else(PoisonError::into_inner).put(connection);
+        self.changes.send_modify(|changes| *changes += 1);
     }
 
     /// Puts it unless what is known is newer or the same; whether it did.
@@ -100,11 +111,14 @@ impl Connections {
         if is_newer {
             known.put(connection);
         }
+        drop(known);
+        self.changes.send_modify(|changes| *changes += 1);
         is_newer
     }
 
     pub fn remove(&self, id: ConnectionId) {
         self.known.write().unwrap_or_else(PoisonError::into_inner).remove(id);
+        self.changes.send_modify(|changes| *changes += 1);
     }
 }
 

@@ -102,7 +102,7 @@ fn check_addresses(known: &[Arc<Connection>], batch: &[ConfigChange]) -> Result<
     let errors: Vec<_> = wanted
         .iter()
         .filter_map(|connection| {
-            let error = channels::check_among(connection, &all).err()?;
+            let error = channels::check_among(connection, all.iter().copied()).err()?;
             Some(SettingError::new(format!("{}.{}", connection.name, error.field), &error.given, &error.allowed))
         })
         .collect();

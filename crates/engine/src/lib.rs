@@ -31,6 +31,7 @@ mod keyed_answers;
 mod keyed_calls;
 mod keys;
 mod lifecycle;
+mod listening;
 mod maintenance;
 mod neighbours;
 mod notifier;

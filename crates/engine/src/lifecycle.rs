@@ -27,6 +27,7 @@ use crate::intake::{self, Intake};
 use crate::jobs::{self, JobNotice};
 use crate::keyed_calls::KeyedCalls;
 use crate::keys::KeyBook;
+use crate::listening;
 use crate::maintenance::dlq_sweeper::{self, SweepNotice};
 use crate::maintenance::key_keeper;
 use crate::maintenance::lease_keeper::{self, Lease};
@@ -138,6 +139,9 @@ pub(crate) async fn start(
     shared.spawn_restarted(Worker::Pruner, pruner::run);
     shared.spawn_restarted(Worker::Jobs, jobs::run);
     shared.spawn_restarted(Worker::KeyKeeper, key_keeper::run);
+    if shared.options.listens {
+        shared.spawn(listening::run(Arc::clone(&shared)));
+    }
     if shared.options.looks_at_itself {
         shared.spawn_restarted(Worker::Alerts, alerts::run);
         shared.spawn(vitals::run(Arc::clone(&shared)));

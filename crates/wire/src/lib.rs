@@ -9,6 +9,7 @@ pub mod egress;
 pub mod guard;
 pub mod mail;
 pub mod otlp;
+pub mod receive;
 pub mod resolve;
 pub mod send;
 pub mod signature;

@@ -32,6 +32,7 @@ pub const SECTIONS: &[&dyn Section] = &[
     &outgoing::SERVICES,
     &outgoing::CHANNEL_REST,
     &outgoing::CHANNEL_SOAP,
+    &outgoing::CHANNEL_MLLP,
 ];
 
 /// Sections of ours that later versions have: refused, since leaving one out would leave deliveries out.

@@ -69,6 +69,14 @@ pub const CHANNEL_SOAP: Outgoing = Outgoing {
     aliases: &[],
 };
 
+pub const CHANNEL_MLLP: Outgoing = Outgoing {
+    kind: ConnectionKind::ChannelMllp,
+    name: "channel_mllp",
+    meaning: "Ports that listen for HL7 version 2 over MLLP.",
+    required: &["address"],
+    aliases: &[],
+};
+
 impl Outgoing {
     fn object(&self, name: &str, written: &Map<String, Value>) -> Object {
         let keys = canonical(self.kind, written);

@@ -2,7 +2,10 @@
 //!
 //! It must not know how a request is authenticated, stored or answered.
 
-use super::{ConnectionKind, DataFormat, SoapOperation};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use super::{ClientCertificate, ConnectionKind, DataFormat, Framing, SoapOperation};
 use crate::Wait;
 use crate::channel_path::ChannelPath;
 use crate::message::Method;
@@ -40,6 +43,7 @@ pub struct ForwardTo {
 pub enum Door {
     Http(HttpDoor),
     Soap(HttpDoor, SoapDoor),
+    Mllp(Arc<MllpDoor>),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -59,6 +63,32 @@ pub struct SoapDoor {
     pub operations: Vec<SoapOperation>,
 }
 
+/// A port that listens for HL7 over MLLP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MllpDoor {
+    pub listen: SocketAddr,
+    pub framing: Framing,
+    /// A longer message is refused and its socket closed. In bytes, without framing.
+    pub message_bytes_max: u32,
+    /// Sockets at once, at most; a further one is closed.
+    pub connections_max: u32,
+    /// From the first byte of a message to its last.
+    pub read_timeout: Wait,
+    /// A socket on which nothing went on for this long is closed; `None`: never.
+    pub idle_close: Option<Wait>,
+    /// `None`: in the clear.
+    pub tls: Option<ServerTls>,
+}
+
+/// The server's side of TLS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerTls {
+    /// What is shown, and its key.
+    pub identity: ClientCertificate,
+    /// Whose certificates callers have to show (mutual TLS). Names in them are not compared with where callers are.
+    pub clients_ca: Option<String>,
+}
+
 impl ForwardTo {
     /// Reads `rest:Billing API` or `Billing API`.
     pub fn parse(text: &str) -> ForwardTo {
@@ -75,29 +105,39 @@ impl Door {
         match self {
             Door::Http(_) => ConnectionKind::ChannelRest,
             Door::Soap(..) => ConnectionKind::ChannelSoap,
+            Door::Mllp(_) => ConnectionKind::ChannelMllp,
         }
     }
 
     pub const fn http(&self) -> Option<&HttpDoor> {
         match self {
             Door::Http(http) | Door::Soap(http, _) => Some(http),
+            Door::Mllp(_) => None,
         }
     }
 
     pub const fn soap(&self) -> Option<&SoapDoor> {
         match self {
             Door::Soap(_, soap) => Some(soap),
-            Door::Http(_) => None,
+            Door::Http(_) | Door::Mllp(_) => None,
         }
     }
 
     /// As people are shown it; placeholders as written.
     pub fn address(&self) -> String {
-        self.http().map(|http| http.path.as_str().to_owned()).unwrap_or_default()
+        match self {
+            Door::Http(http) | Door::Soap(http, _) => http.path.as_str().to_owned(),
+            Door::Mllp(mllp) => mllp.listen.to_string(),
+        }
     }
 
     /// Whether one request could mean either of the two, so that they cannot both be there (D16).
     pub fn is_same_as(&self, other: &Door) -> bool {
+        if let (Door::Mllp(ours), Door::Mllp(theirs)) = (self, other) {
+            let (ours, theirs) = (ours.listen, theirs.listen);
+            let is_all = ours.ip().is_unspecified() || theirs.ip().is_unspecified();
+            return ours.port() == theirs.port() && (is_all || ours.ip() == theirs.ip());
+        }
         let (Some(ours), Some(theirs)) = (self.http(), other.http()) else { return false };
         let methods_meet = ours.methods.is_empty()
             || theirs.methods.is_empty()

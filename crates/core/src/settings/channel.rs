@@ -30,13 +30,13 @@ const SERVICE_TIMEOUT: Wait = Wait::from_secs(60);
 
 const ACTION: &str = "visible ASCII characters without quotes, braces and backslashes, such as `urn:submit`";
 
-const SERVICE: KeyDoc = key(
+pub(super) const SERVICE: KeyDoc = key(
     "service",
     "",
     "the name of a service, at most 200 characters without `/` and control characters",
     "What runs for each request; one that is not there yet fails each run until it is.",
 );
-const FORWARD_TO: KeyDoc = key(
+pub(super) const FORWARD_TO: KeyDoc = key(
     "forward_to",
     "none",
     "the names of 1 to 50 connections of the project, each once, such as `Billing API` or `rest:Billing API`",
@@ -61,14 +61,14 @@ const QUEUE_RESPONSE: KeyDoc = key(
     "a text of at most 65536 bytes",
     "The acknowledgment of a queued request, as it is: JSON, XML or plain text by what it opens with, on SOAP always XML.",
 );
-const SERVICE_TIMEOUT_KEY: KeyDoc = key(
+pub(super) const SERVICE_TIMEOUT_KEY: KeyDoc = key(
     "service_timeout_seconds",
     "60, or that of the ladder",
     "a number of seconds from 0.001 to 3600",
     "How long a run may take.",
 )
 .of(Shape::Decimal { min: 0.001, max: 3600.0 });
-const TIMEOUT: KeyDoc = key(
+pub(super) const TIMEOUT: KeyDoc = key(
     "timeout",
     "that of service_timeout_seconds",
     "a number of seconds from 0.001 to 3600",
@@ -82,7 +82,7 @@ const HOOK_TIMEOUT_KEY: KeyDoc = key(
     "How long the service may take to write an acknowledgment; after that the default one is sent.",
 )
 .of(Shape::Whole { min: 1, max: HOOK_TIMEOUT_MS_MAX });
-const IS_ACTIVE: KeyDoc =
+pub(super) const IS_ACTIVE: KeyDoc =
     key("is_active", "true", TRUE_FALSE, "false refuses new requests and holds the queue.").of(Shape::Flag);
 
 const REST_KEYS: &[KeyDoc] = &[
@@ -206,7 +206,7 @@ fn parse_soap(written: &Map<String, Value>) -> Result<ConnectionSpec, Vec<Settin
 }
 
 /// What all channels have.
-fn finish(
+pub(super) fn finish(
     mut reader: Reader<'_>,
     settings: &'static KindSettings,
     door: Option<Door>,
@@ -219,6 +219,13 @@ fn finish(
     let security = super::rest::security(&mut reader);
     let is_active = reader.flag("is_active").unwrap_or(true);
     let mut policy = delivery::read(&mut reader, settings.not_here);
+    if matches!(door, Some(Door::Mllp(_))) {
+        // An acknowledgment says that the message is on disk, so there is no other way than through the queue.
+        if reader.flag("use_queue") == Some(false) {
+            reader.refuse("use_queue", "false", "true here: a message is acknowledged once it is stored");
+        }
+        policy.queue.use_queue = true;
+    }
     if delivery::backoff_of(&policy).is_some() {
         policy.timeout = SERVICE_TIMEOUT;
     }

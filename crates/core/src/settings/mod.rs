@@ -5,6 +5,7 @@
 
 mod canonical;
 pub mod channel;
+mod channel_mllp;
 pub mod delivery;
 pub mod headers;
 mod host;
@@ -61,6 +62,7 @@ impl KindSettings {
             ConnectionKind::Webhook => &webhook::SETTINGS,
             ConnectionKind::ChannelRest => &channel::REST,
             ConnectionKind::ChannelSoap => &channel::SOAP,
+            ConnectionKind::ChannelMllp => &channel_mllp::SETTINGS,
             ConnectionKind::Service => &service::SETTINGS,
         }
     }

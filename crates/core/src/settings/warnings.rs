@@ -77,7 +77,8 @@ fn about_target(target: &Target, warnings: &mut Vec<SettingWarning>) {
 }
 
 fn about_who_is_let_in(spec: &ConnectionSpec, warnings: &mut Vec<SettingWarning>) {
-    if spec.target.channel().is_some() && spec.security.is_none() {
+    let is_http = spec.target.channel().is_some_and(|channel| channel.door.http().is_some());
+    if is_http && spec.security.is_none() {
         let message = "`security` is not set: anybody who reaches this server can send to the channel";
         warnings.push(SettingWarning::new("security", message));
     }

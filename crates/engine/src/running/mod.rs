@@ -101,6 +101,19 @@ impl Found {
         }
     }
 
+    /// The same as far as can be told without asking anybody.
+    pub fn may_have_queue_response(&self) -> bool {
+        match self {
+            Found::Code(code) => code.has_queue_response(),
+            Found::Hosted(hosted) => hosted.has_queue_response,
+            Found::Configured(at) => {
+                at.spec.target.service().is_some_and(|service| {
+                    service.has_queue_response.unwrap_or_else(|| service.announced_at().is_some())
+                })
+            }
+        }
+    }
+
     /// Whether it writes acknowledgments itself (Z44).
     ///
     /// # Errors

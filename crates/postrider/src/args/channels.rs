@@ -13,7 +13,7 @@ pub enum ChannelsCommand {
     },
     /// For example: channels create rest Orders service=orders.order-intake url_path=/orders use_queue=true max_retries=3
     Create {
-        /// rest or soap; left out with --file
+        /// rest, soap or mllp; left out with --file
         #[arg(required_unless_present = "file", value_name = "TYPE")]
         kind: Option<String>,
         #[arg(required_unless_present = "file")]

@@ -104,7 +104,7 @@ impl Client {
     fn under(&self, what: Configured, name: &str, rest: &str) -> String {
         match (what, name.split_once(':')) {
             (Configured::Connections, _) => self.under_connection(name, rest),
-            (Configured::Channels, Some((kind @ ("rest" | "soap"), name))) => {
+            (Configured::Channels, Some((kind @ ("rest" | "soap" | "mllp"), name))) => {
                 let separator = if rest.contains('?') { '&' } else { '?' };
                 self.under_project(&format!("/channels/{}{rest}{separator}type={kind}", segment(name)))
             }

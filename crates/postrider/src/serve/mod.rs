@@ -219,6 +219,7 @@ async fn engine(
         mailer: settings.outside.mailer(&egress)?,
         spans: settings.outside.spans(&egress)?,
         transform: transformer::of_this_binary(),
+        listens: true,
         other_workers: opened.is_shared,
         ..settings.engine.clone()
     };

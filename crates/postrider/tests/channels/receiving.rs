@@ -14,6 +14,7 @@ async fn z40_with_the_queue_off_the_services_response_is_the_answer() {
     let answer = ask(&bench, "POST", "/orders/a%2Fb/x?q=1&q=%20&z", &headers, b"\x00\xff{").await;
     assert_eq!((answer.status, answer.text().as_str(), answer.header("x-remote")), (200, "answer 1", "yes"));
     assert_eq!(answer.headers.get_all("set-cookie").iter().count(), 2, "whatever the service says");
+    assert_eq!(answer.header("content-security-policy"), "sandbox", "the dashboard is at this address too");
     let got = mirror.last();
     assert_eq!((got.method.as_str(), got.uri.to_string().as_str()), ("POST", "/orders/a%2Fb/x?q=1&q=%20&z"));
     assert_eq!(&got.body[..], b"\x00\xff{", "byte for byte");

@@ -168,18 +168,27 @@ impl FromRequestParts<Site> for Acting {
     }
 }
 
-/// All routes, behind the gate and with a problem for everything that goes wrong.
+/// All routes, behind the gate and with a problem for everything that goes wrong; the channels' addresses in front of them.
 pub fn router(state: AppState, admin: AdminKey) -> Router {
+    let api = api(state.clone(), admin.clone());
+    with_channels(api, state, admin)
+}
+
+/// Puts the channels' addresses in front of whatever else there is (D16).
+pub(crate) fn with_channels(others: Router, state: AppState, admin: AdminKey) -> Router {
+    let reception = Arc::new(Reception(AppState { admin: Some(admin), ..state }));
+    others.layer(from_fn_with_state(reception, receive))
+}
+
+/// The same without channels.
+pub(crate) fn api(state: AppState, admin: AdminKey) -> Router {
     let (router, rules) = table::routes().finish();
     let keyed = Keyed::new(state.engine.clone(), Arc::clone(&state.clock), state.options.body.clone());
     let gate = Arc::new(Gate { engine: state.engine.clone(), admin: admin.clone(), rules, keyed: Arc::new(keyed) });
-    let state = AppState { admin: Some(admin), ..state };
-    let reception = Arc::new(Reception(state.clone()));
     router
         .fallback(async || nothing_here())
         .layer(from_fn_with_state(gate, admit))
-        .layer(from_fn_with_state(reception, receive))
-        .with_state(Site(Arc::new(state)))
+        .with_state(Site(Arc::new(AppState { admin: Some(admin), ..state })))
 }
 
 /// A request's JSON object, read within the limits, and its bytes.

@@ -33,6 +33,7 @@ impl Sender for Senders {
             | ConnectionKind::Webhook
             | ConnectionKind::ChannelRest
             | ConnectionKind::ChannelSoap
+            | ConnectionKind::ChannelMllp
             | ConnectionKind::Service => self.http.send(outgoing).await,
             ConnectionKind::Mllp => self.mllp.send(outgoing).await,
             ConnectionKind::Soap => match soap::request(outgoing) {
@@ -48,7 +49,7 @@ impl Sender for Senders {
                 self.http.may_reach(connection).await
             }
             // What it runs is judged when it is dialled.
-            ConnectionKind::ChannelRest | ConnectionKind::ChannelSoap => Ok(()),
+            ConnectionKind::ChannelRest | ConnectionKind::ChannelSoap | ConnectionKind::ChannelMllp => Ok(()),
             ConnectionKind::Mllp => self.mllp.may_reach(connection).await,
         }
     }

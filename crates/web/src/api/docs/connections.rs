@@ -65,6 +65,7 @@ pub(super) const fn nouns(kind: ConnectionKind) -> [&'static str; 3] {
         ConnectionKind::Webhook => ["WebhookConnection", "NewWebhookConnection", "WebhookConnectionChange"],
         ConnectionKind::ChannelRest => ["RestChannel", "NewRestChannel", "RestChannelChange"],
         ConnectionKind::ChannelSoap => ["SoapChannel", "NewSoapChannel", "SoapChannelChange"],
+        ConnectionKind::ChannelMllp => ["MllpChannel", "NewMllpChannel", "MllpChannelChange"],
         ConnectionKind::Service => ["Service", "NewService", "ServiceChange"],
     }
 }

@@ -12,7 +12,7 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use http::header::{HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{CONTENT_SECURITY_POLICY, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use postrider_core::channel_path::is_reserved;
@@ -48,7 +48,7 @@ pub async fn receive(State(reception): State<Arc<Reception>>, request: Request, 
     let action = |_: &Connection| envelope::action_of(request.headers());
     match engine.channel_at(request.method().as_str(), path, action) {
         At::Nothing => next.run(request).await,
-        At::Channel { channel, params } => reception.take(channel, params, request).await,
+        At::Channel { channel, params } => kept_apart(reception.take(channel, params, request).await),
         At::OtherAction => {
             let action = envelope::action_of(request.headers());
             envelope::refused_action(request.headers(), &action)
@@ -58,6 +58,12 @@ pub async fn receive(State(reception): State<Arc<Reception>>, request: Request, 
             None => method_not_allowed(&allowed).into_response(),
         },
     }
+}
+
+/// The dashboard is at this very address too: whatever a service sends, a browser runs nothing of it with the rights of who is logged in there.
+fn kept_apart(mut response: Response) -> Response {
+    response.headers_mut().append(CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox"));
+    response
 }
 
 /// What a request came to before it was taken.
@@ -75,17 +81,19 @@ impl Reception {
             Ok(arrived) => arrived,
             Err(problem) => return refused(problem, soap.as_ref()),
         };
-        let Arrival { message, options, asked } = &arrived;
-        let accepted = self.0.engine.accept(&channel, message.clone(), options.clone()).await;
-        match accepted {
+        let Arrival { message, options, asked } = arrived;
+        let only_head = message.head.method.as_str() == "HEAD";
+        // Most services write no acknowledgments, and then nobody needs the message again.
+        let kept = self.0.engine.may_have_queue_response(&channel).then(|| message.clone());
+        match self.0.engine.accept(&channel, message, options).await {
             Ok(Accepted::Stored(receipt)) => {
-                let by_service = self.0.engine.queue_response(&channel, message, &receipt).await;
+                let by_service = match &kept {
+                    Some(message) => self.0.engine.queue_response(&channel, message, &receipt).await,
+                    None => None,
+                };
                 acknowledgment::of(&Told { channel: &channel, asked: asked.as_ref(), receipt: &receipt }, by_service)
             }
-            Ok(Accepted::Ran(outcome)) => {
-                let only_head = message.head.method.as_str() == "HEAD";
-                acknowledgment::of_run(&outcome, soap.as_ref(), only_head)
-            }
+            Ok(Accepted::Ran(outcome)) => acknowledgment::of_run(&outcome, soap.as_ref(), only_head),
             Err(refusal) => refused(not_taken(refusal), soap.as_ref()),
         }
     }
@@ -120,10 +128,15 @@ impl Reception {
             Problem::bad_request("method", error.to_string(), "an HTTP method such as POST")
         })?;
         let head = RequestHead { method, path: target(&parts), params, headers, trace: None, soap: None };
-        let scope = format!("/channels/{}{}", channel.id, parts.uri.path());
-        let place = (parts.method.as_str(), channel.project_id, scope.as_str());
-        let asked_for = of_one_request(&parts, &body);
-        let idempotency = idempotency::read_named(idempotency::HEADER, &parts.headers, place, &asked_for, now)?;
+        let idempotency = match parts.headers.contains_key(idempotency::HEADER) {
+            false => None,
+            true => {
+                let scope = format!("/channels/{}{}", channel.id, parts.uri.path());
+                let place = (parts.method.as_str(), channel.project_id, scope.as_str());
+                let asked_for = of_one_request(&parts, &body);
+                idempotency::read_named(idempotency::HEADER, &parts.headers, place, &asked_for, now)?
+            }
+        };
         let options = SendOptions { cid: None, idempotency, trace: caller_trace(&parts.headers) };
         Ok(Arrival { message: Message { head, body }, options, asked })
     }
