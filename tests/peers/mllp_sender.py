@@ -63,7 +63,7 @@ def main():
     try:
         framed = over_tls(asked) if asked.get("tls") else by_library(asked)
         print(json.dumps({"acks": [read(one) for one in framed]}))
-    except (OSError, EOFError, ssl.SSLError) as error:
+    except Exception as error:
         print(json.dumps({"error": f"{type(error).__name__}: {error}"}))
 
 
