@@ -15,6 +15,7 @@ pub mod delivery;
 pub mod endpoint;
 pub mod envelope;
 mod failure;
+pub mod fhir;
 pub mod growth;
 pub mod health;
 pub mod http_url;

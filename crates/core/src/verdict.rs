@@ -3,7 +3,7 @@
 //! This module must not know of retries, queues or clocks; `decide` draws the consequences.
 
 use crate::ack::AckMeaning;
-use crate::connection::{RetryOn, Target};
+use crate::connection::{PartialBatch, RetryOn, Target};
 use crate::soap::SoapVersion;
 use crate::{Failure, NoAnswer, NoAnswerKind, Reply};
 
@@ -29,6 +29,8 @@ pub enum Again {
     Worthwhile,
     /// The message itself is at fault (Z15).
     Pointless,
+    /// Part of it was done, and would be done twice.
+    Harmful,
     /// It may not be sent at all (R14).
     Refused,
 }
@@ -39,6 +41,7 @@ pub fn of(target: &Target, reply: &Reply) -> Verdict {
         Target::Rest(_) | Target::Webhook(_) => over_http(reply),
         Target::Mllp(mllp) => over_mllp(mllp.retry_on, reply),
         Target::Soap(soap) => over_soap(soap.version, reply),
+        Target::Fhir(fhir) => over_fhir(fhir.partial, reply),
     }
 }
 
@@ -106,6 +109,37 @@ pub fn over_soap(version: SoapVersion, reply: &Reply) -> Verdict {
     Verdict::Failed(Failed { failure: Failure::Rejected, error, again: Again::Worthwhile, status })
 }
 
+/// The verdict over FHIR: the status decides, whatever the body says beside it; 304 answers a conditional read.
+///
+/// A batch is answered 200 although entries of it were refused. It is a failure then, and never sent again by itself: what was done would be
+/// done twice. Statuses are tried again as over REST, also 409, 412 and 422: what an entry refers to may be there by then.
+pub fn over_fhir(partial: PartialBatch, reply: &Reply) -> Verdict {
+    let Some(said) = reply.answer().and_then(|answer| answer.fhir()) else { return over_http(reply) };
+    let status = reply.answer().and_then(|answer| answer.status);
+    if said.not_modified && status == Some(304) {
+        return Verdict::Delivered;
+    }
+    let mut verdict = over_http(reply);
+    match &mut verdict {
+        Verdict::Delivered => match (partial, said.refused_entries()) {
+            (PartialBatch::Failed, Some(error)) => {
+                Verdict::Failed(Failed { failure: Failure::Partial, error, again: Again::Harmful, status: None })
+            }
+            _ => Verdict::Delivered,
+        },
+        Verdict::Failed(failed) => {
+            if let Some(explained) = said.explained() {
+                failed.error.push_str(": ");
+                failed.error.push_str(&explained);
+            }
+            if let Some(entries) = said.conditional_entries().filter(|_| status == Some(412)) {
+                failed.error.push_str(&entries);
+            }
+            verdict
+        }
+    }
+}
+
 fn unanswered(none: &NoAnswer) -> Verdict {
     let (failure, again) = match none.kind {
         NoAnswerKind::Timeout => (Failure::Timeout, Again::Worthwhile),
@@ -133,6 +167,7 @@ fn status_error(status: u16) -> String {
 mod tests {
     use super::*;
     use crate::ack::{Ack, AckCode};
+    use crate::fhir::{Entry, FhirAnswer, Issue};
     use crate::soap::{SoapAnswer, SoapFault};
     use crate::{Answer, Said};
 
@@ -227,6 +262,64 @@ mod tests {
         }
         let Verdict::Failed(failed) = over_soap(SoapVersion::V12, &faulted(500, "VersionMismatch")) else { panic!() };
         assert!(failed.error.contains("SOAP 1.2 was spoken"), "{}", failed.error);
+    }
+
+    fn resource(status: u16, said: FhirAnswer) -> Reply {
+        Reply::Answered(Answer { status: Some(status), said: Some(Said::Fhir(Box::new(said))), ..Answer::default() })
+    }
+
+    fn issue(diagnostics: &str) -> Issue {
+        Issue {
+            severity: "error".to_owned(),
+            code: "invalid".to_owned(),
+            diagnostics: diagnostics.to_owned(),
+            ..Issue::default()
+        }
+    }
+
+    // proves: Z33
+    #[test]
+    fn z33_f08_f10_the_status_decides_and_an_outcome_explains() {
+        let said = FhirAnswer { issues: vec![issue("no date")], ..FhirAnswer::default() };
+        // F10: an OperationOutcome on success changes nothing.
+        assert_eq!(over_fhir(PartialBatch::Failed, &resource(201, said.clone())), Verdict::Delivered);
+        for status in [400, 409, 412, 422, 429, 500] {
+            let Verdict::Failed(failed) = over_fhir(PartialBatch::Failed, &resource(status, said.clone())) else {
+                panic!("{status}")
+            };
+            assert_eq!((failed.failure, failed.again, failed.status), (Failure::Status, Again::Worthwhile, Some(status)));
+            assert_eq!(failed.error, format!("HTTP {status}: error:invalid: no date"));
+        }
+        let bare = resource(503, FhirAnswer::default());
+        assert_eq!(over_fhir(PartialBatch::Failed, &bare), over_http(&Reply::of_status(503)));
+        let conditional = FhirAnswer { conditional: vec![1, 4], ..said };
+        let Verdict::Failed(failed) = over_fhir(PartialBatch::Failed, &resource(412, conditional)) else { panic!() };
+        assert!(failed.error.ends_with("; entries with a condition: 1, 4"), "{}", failed.error);
+    }
+
+    // proves: Z12
+    #[test]
+    fn z12_f24_only_a_conditional_read_is_answered_304() {
+        let said = |not_modified| FhirAnswer { not_modified, ..FhirAnswer::default() };
+        assert_eq!(over_fhir(PartialBatch::Failed, &resource(304, said(true))), Verdict::Delivered);
+        assert!(matches!(over_fhir(PartialBatch::Failed, &resource(304, said(false))), Verdict::Failed(_)));
+    }
+
+    // proves: Z33
+    #[test]
+    fn z33_f13_a_batch_with_refused_entries_is_a_failure_that_is_not_sent_again() {
+        let entry = |status| Entry { status, ..Entry::default() };
+        let refused = Entry { issues: vec![issue("who?")], ..entry(Some(404)) };
+        let mixed = FhirAnswer { entries: vec![entry(Some(201)), refused, entry(None)], ..FhirAnswer::default() };
+        let Verdict::Failed(failed) = over_fhir(PartialBatch::Failed, &resource(200, mixed.clone())) else { panic!() };
+        assert_eq!((failed.failure, failed.again, failed.status), (Failure::Partial, Again::Harmful, None));
+        assert_eq!(
+            failed.error,
+            "2 of 3 entries were not done: entry 2: HTTP 404: error:invalid: who?; entry 3: without a status"
+        );
+        assert_eq!(over_fhir(PartialBatch::Delivered, &resource(200, mixed)), Verdict::Delivered);
+        let whole = FhirAnswer { entries: vec![entry(Some(200)), entry(Some(304))], ..FhirAnswer::default() };
+        assert_eq!(over_fhir(PartialBatch::Failed, &resource(200, whole)), Verdict::Delivered);
     }
 
     #[test]

@@ -29,11 +29,11 @@ pub const SECTIONS: &[&dyn Section] = &[
     &outgoing::REST,
     &outgoing::MLLP,
     &outgoing::SOAP,
+    &outgoing::FHIR,
 ];
 
 /// Sections of ours that later versions have: refused, since leaving one out would leave deliveries out.
 pub(crate) const TO_COME: &[&str] = &[
-    "outgoing_fhir",
     "channel_rest",
     "channel_soap",
     "services",

@@ -14,6 +14,7 @@ mod docs;
 mod documentation;
 mod endpoints;
 mod events;
+mod fhir_call;
 mod filter;
 mod health;
 pub(crate) mod idempotency;

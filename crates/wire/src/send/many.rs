@@ -9,7 +9,7 @@ use postrider_core::id::ConnectionId;
 
 use super::http::{HttpOptions, HttpSender};
 use super::mllp::MllpSender;
-use super::{Outgoing, Sender, soap};
+use super::{Outgoing, Sender, fhir, soap};
 use crate::egress::Egress;
 
 pub struct Senders {
@@ -35,12 +35,16 @@ impl Sender for Senders {
                 Ok(over_http) => soap::read(self.http.send(over_http).await),
                 Err(reply) => reply,
             },
+            ConnectionKind::Fhir => match fhir::request(outgoing) {
+                Ok(over_http) => fhir::read(self.http.send(over_http.clone()).await, &over_http),
+                Err(reply) => reply,
+            },
         }
     }
 
     async fn may_reach(&self, connection: &Arc<Connection>) -> Result<(), String> {
         match connection.kind() {
-            ConnectionKind::Rest | ConnectionKind::Webhook | ConnectionKind::Soap => {
+            ConnectionKind::Rest | ConnectionKind::Webhook | ConnectionKind::Soap | ConnectionKind::Fhir => {
                 self.http.may_reach(connection).await
             }
             ConnectionKind::Mllp => self.mllp.may_reach(connection).await,

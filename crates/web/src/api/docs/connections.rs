@@ -51,6 +51,7 @@ fn new_connection(kind: ConnectionKind) -> Schema {
         ConnectionKind::Rest => "NewRestConnection",
         ConnectionKind::Mllp => "NewMllpConnection",
         ConnectionKind::Soap => "NewSoapConnection",
+        ConnectionKind::Fhir => "NewFhirConnection",
         ConnectionKind::Webhook => "NewWebhookConnection",
     };
     body(kind, [always("name", shapes::name()), always("type", kind_word(kind))]).named(name)
@@ -61,6 +62,7 @@ fn changed_connection(kind: ConnectionKind) -> Schema {
         ConnectionKind::Rest => "RestConnectionChange",
         ConnectionKind::Mllp => "MllpConnectionChange",
         ConnectionKind::Soap => "SoapConnectionChange",
+        ConnectionKind::Fhir => "FhirConnectionChange",
         ConnectionKind::Webhook => "WebhookConnectionChange",
     };
     let rename = shapes::name().describe("A new name renames, and keeps the queue.");
@@ -72,6 +74,7 @@ fn connection(kind: ConnectionKind) -> Schema {
         ConnectionKind::Rest => "RestConnection",
         ConnectionKind::Mllp => "MllpConnection",
         ConnectionKind::Soap => "SoapConnection",
+        ConnectionKind::Fhir => "FhirConnection",
         ConnectionKind::Webhook => "WebhookConnection",
     };
     let state = Schema::object([
