@@ -287,7 +287,10 @@ mod tests {
             let Verdict::Failed(failed) = over_fhir(PartialBatch::Failed, &resource(status, said.clone())) else {
                 panic!("{status}")
             };
-            assert_eq!((failed.failure, failed.again, failed.status), (Failure::Status, Again::Worthwhile, Some(status)));
+            assert_eq!(
+                (failed.failure, failed.again, failed.status),
+                (Failure::Status, Again::Worthwhile, Some(status))
+            );
             assert_eq!(failed.error, format!("HTTP {status}: error:invalid: no date"));
         }
         let bare = resource(503, FhirAnswer::default());

@@ -103,18 +103,18 @@ impl FhirAnswer {
     pub fn refused_entries(&self) -> Option<String> {
         let refused = || self.entries.iter().enumerate().filter(|(_, entry)| !entry.is_ok());
         let count = refused().count();
-        let told: Vec<String> =
-            refused().take(ENTRIES_TOLD_MAX).map(|(at, entry)| format!("entry {}: {}", at + 1, entry.shown())).collect();
+        let told: Vec<String> = refused()
+            .take(ENTRIES_TOLD_MAX)
+            .map(|(at, entry)| format!("entry {}: {}", at + 1, entry.shown()))
+            .collect();
         let more = if count > told.len() { "; …" } else { "" };
-        (count > 0).then(|| {
-            format!("{count} of {} entries were not done: {}{more}", self.entries.len(), told.join("; "))
-        })
+        (count > 0)
+            .then(|| format!("{count} of {} entries were not done: {}{more}", self.entries.len(), told.join("; ")))
     }
 
     /// `; entries with a condition: 1, 4`.
     pub fn conditional_entries(&self) -> Option<String> {
-        let told: Vec<String> =
-            self.conditional.iter().take(CONDITIONS_TOLD_MAX).map(ToString::to_string).collect();
+        let told: Vec<String> = self.conditional.iter().take(CONDITIONS_TOLD_MAX).map(ToString::to_string).collect();
         let more = if self.conditional.len() > told.len() { ", …" } else { "" };
         (!told.is_empty()).then(|| format!("; entries with a condition: {}{more}", told.join(", ")))
     }
@@ -134,7 +134,10 @@ mod tests {
             expression: place.iter().map(|text| (*text).to_owned()).collect(),
         };
         for (issue, shown) in [
-            (issue("error", "invalid", "no date", "", &["Patient.birthDate"]), "error:invalid: no date (Patient.birthDate)"),
+            (
+                issue("error", "invalid", "no date", "", &["Patient.birthDate"]),
+                "error:invalid: no date (Patient.birthDate)",
+            ),
             (issue("error", "409", "", "taken", &[]), "error:409: taken"),
             (issue("", "", "odd", "", &[]), "odd"),
             (issue("fatal", "exception", "", "", &[]), "fatal:exception"),

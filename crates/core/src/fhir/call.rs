@@ -152,7 +152,11 @@ impl FhirCall {
             ("prefer", text(&self.prefer), takes.prefer),
         ] {
             if given && !taken {
-                return Err(SettingError::new(field, "given", format!("nothing here: {} has no use for it", self.operation)));
+                return Err(SettingError::new(
+                    field,
+                    "given",
+                    format!("nothing here: {} has no use for it", self.operation),
+                ));
             }
         }
         let missing = |field: &'static str, allowed: &str| Err(SettingError::new(field, "missing", allowed));
@@ -272,9 +276,11 @@ impl FhirCall {
             }
             (Some(_), _) => self.named_type(),
             (None, Some(said)) if is_type(&said) => Ok(said),
-            (None, Some(said)) => {
-                Err(SettingError::new("body", shown(&said), "a resource whose `resourceType` is a name such as `Patient`"))
-            }
+            (None, Some(said)) => Err(SettingError::new(
+                "body",
+                shown(&said),
+                "a resource whose `resourceType` is a name such as `Patient`",
+            )),
             (None, None) => {
                 let allowed = "the name of the resource, where the body is no JSON with a `resourceType`";
                 Err(SettingError::new("resource_type", "missing", allowed))
@@ -300,7 +306,11 @@ impl FhirCall {
 
     fn check_bundle(&self, wanted: &str, body: &[u8]) -> Result<(), SettingError> {
         if self.resource_type.is_some() {
-            return Err(SettingError::new("resource_type", "given", "nothing here: a bundle goes to the server itself"));
+            return Err(SettingError::new(
+                "resource_type",
+                "given",
+                "nothing here: a bundle goes to the server itself",
+            ));
         }
         let said = outline(body);
         // XML does not tell without being read; the server will.
@@ -322,7 +332,10 @@ impl FhirCall {
         if let Some(search) = &self.if_none_exist {
             // The query alone; some write the address too.
             let query = search.split_once('?').map_or(search.as_str(), |(_, query)| query);
-            headers.push(("If-None-Exist", checked("if_none_exist", query, "the params of a search such as `identifier=a|1`")?));
+            headers.push((
+                "If-None-Exist",
+                checked("if_none_exist", query, "the params of a search such as `identifier=a|1`")?,
+            ));
         }
         for (field, name, given) in
             [("if_match", "If-Match", &self.if_match), ("if_none_match", "If-None-Match", &self.if_none_match)]
@@ -367,7 +380,8 @@ fn checked_id(field: &'static str, id: String) -> Result<String, SettingError> {
 }
 
 fn is_operation_name(name: &str) -> bool {
-    (1..=128).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+    (1..=128).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
 }
 
 fn shown(text: &str) -> String {

@@ -33,7 +33,11 @@ pub fn below(target: &FhirTarget, link: &str) -> Result<String, String> {
 fn escaped(link: &str) -> String {
     let is_loose = |c: char| matches!(c, ' ' | '"' | '<' | '>' | '\\' | '^' | '`' | '{' | '|' | '}');
     link.trim().chars().fold(String::with_capacity(link.len()), |mut all, c| {
-        if is_loose(c) { all.push_str(&format!("%{:02X}", c as u32)) } else { all.push(c) }
+        if is_loose(c) {
+            all.push_str(&format!("%{:02X}", c as u32))
+        } else {
+            all.push(c)
+        }
         all
     })
 }

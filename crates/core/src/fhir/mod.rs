@@ -57,8 +57,7 @@ mod tests {
             ("PUT", "/Patient/_search", false),
             ("DELETE", "/Patient/1", false),
         ] {
-            let head =
-                RequestHead { method: method.parse().unwrap(), path: path.to_owned(), ..RequestHead::default() };
+            let head = RequestHead { method: method.parse().unwrap(), path: path.to_owned(), ..RequestHead::default() };
             assert_eq!(only_reads(&head), reads, "{method} {path}");
         }
     }

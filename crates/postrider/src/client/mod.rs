@@ -21,7 +21,7 @@ mod transport;
 pub use access::{ApiKey, AuditActor, AuditEntry, AuditQuery, Project, Whose};
 pub use alerts::Alert;
 pub use batch::{BatchResult, LineResult};
-pub use call::{Call, Response, SendResult};
+pub use call::{Call, FhirFields, Response, SendResult};
 pub use configuration::{ImportOptions, Imported, ImportedKey, ImportedObject};
 pub use connections::{Connection, ConnectionState};
 pub use deliveries::{Attempt, DeadLetter, Delivery, DeliveryQuery};

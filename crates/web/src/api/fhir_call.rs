@@ -104,7 +104,9 @@ mod tests {
         assert_eq!((create.head.method.as_str(), create.head.path.as_str()), ("POST", "/Patient"));
         assert_eq!(create.head.headers.get("if-none-exist"), Some("identifier=a|1"));
         assert_eq!(create.body, patient.to_string());
-        let search = taken(json!({"operation": "search", "resource_type": "Patient", "method": "post", "params": {"name": "Dö e"}}));
+        let search = taken(
+            json!({"operation": "search", "resource_type": "Patient", "method": "post", "params": {"name": "Dö e"}}),
+        );
         assert_eq!((search.head.path.as_str(), search.head.params.len()), ("/Patient/_search", 0));
         assert_eq!(search.body, "name=D%C3%B6%20e");
         // Without an operation it is a request as any other.
@@ -135,7 +137,8 @@ mod tests {
             (json!({"method": "PUT", "path": "/Patient/7", "body": patient, "if_match": "1"}), "if_match"),
         ] {
             let errors = taken(request.clone()).unwrap_err();
-            let named: Vec<&str> = errors.as_array().unwrap().iter().map(|error| error["field"].as_str().unwrap()).collect();
+            let named: Vec<&str> =
+                errors.as_array().unwrap().iter().map(|error| error["field"].as_str().unwrap()).collect();
             assert_eq!(named, [field], "{request}");
         }
     }

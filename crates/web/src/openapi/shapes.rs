@@ -137,12 +137,29 @@ pub fn result() -> Schema {
         sometimes("body", Schema::text().example("{\"id\": 17}")),
         rarely("body_base64", Schema::text().example("AP8=").describe("Instead, where the body is no text.")),
         rarely("incomplete", Schema::flag().describe("There, and true, where the body was cut.")),
-        sometimes("resource_type", Schema::text().or_null().example("Patient").describe("Over FHIR: the resource that the answer is about.")),
-        sometimes("id", Schema::text().or_null().example("7301").describe("Over FHIR: its id, from the body or from Location.")),
-        sometimes("version_id", Schema::text().or_null().example("1").describe("Over FHIR: its version, from the body, ETag or Location.")),
+        sometimes(
+            "resource_type",
+            Schema::text().or_null().example("Patient").describe("Over FHIR: the resource that the answer is about."),
+        ),
+        sometimes(
+            "id",
+            Schema::text().or_null().example("7301").describe("Over FHIR: its id, from the body or from Location."),
+        ),
+        sometimes(
+            "version_id",
+            Schema::text().or_null().example("1").describe("Over FHIR: its version, from the body, ETag or Location."),
+        ),
         sometimes("issues", Schema::list(fhir_issue()).describe("Over FHIR: of an OperationOutcome.")),
-        sometimes("entries", Schema::list(fhir_entry()).describe("Over FHIR: what became of each entry of a batch or transaction.")),
-        sometimes("next", Schema::text().example("https://fhir.example.org/r4?page=2").describe("Over FHIR: the next page, for the operation `page`.")),
+        sometimes(
+            "entries",
+            Schema::list(fhir_entry()).describe("Over FHIR: what became of each entry of a batch or transaction."),
+        ),
+        sometimes(
+            "next",
+            Schema::text()
+                .example("https://fhir.example.org/r4?page=2")
+                .describe("Over FHIR: the next page, for the operation `page`."),
+        ),
         always("data", Schema::any().example(json!({"id": 17})).describe("The body, where it is JSON; else null.")),
     ]);
     let flag = |words: &str| Schema::flag().describe(words);

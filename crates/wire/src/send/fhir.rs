@@ -123,8 +123,7 @@ mod tests {
     }
 
     fn headers(more: serde_json::Value, method: &str, path: &str, body: &str) -> HeaderList {
-        let given =
-            RequestHead { method: method.parse().unwrap(), path: path.to_owned(), ..RequestHead::default() };
+        let given = RequestHead { method: method.parse().unwrap(), path: path.to_owned(), ..RequestHead::default() };
         head(&target(more), &given, body.as_bytes()).unwrap().headers
     }
 
@@ -148,9 +147,13 @@ mod tests {
         assert_eq!(sent.get("content-type"), Some("application/fhir+json; charset=utf-8; fhirVersion=4.0"));
         assert_eq!(
             sent.get("accept"),
-            Some("application/fhir+json; fhirVersion=4.0, application/json;q=0.9, application/fhir+xml; fhirVersion=4.0;q=0.5")
+            Some(
+                "application/fhir+json; fhirVersion=4.0, application/json;q=0.9, application/fhir+xml; fhirVersion=4.0;q=0.5"
+            )
         );
-        assert!(headers(json!({}), "POST", "/Patient", "<a/>").get("accept").unwrap().starts_with("application/fhir+xml"));
+        assert!(
+            headers(json!({}), "POST", "/Patient", "<a/>").get("accept").unwrap().starts_with("application/fhir+xml")
+        );
     }
 
     #[test]

@@ -97,7 +97,7 @@ impl HttpSender {
         }
         tokio::select! {
             biased;
-            fetched = credentials.fetched(&self.connector) => fetched.map(Some).map_err(Reply::Unanswered),
+            fetched = credentials.fetched(&self.connector, outgoing.stamp) => fetched.map(Some).map_err(Reply::Unanswered),
             () = deadline => Err(timed_out(route, outgoing, Stage::Token)),
         }
     }

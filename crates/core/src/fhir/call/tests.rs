@@ -133,7 +133,8 @@ fn z33_what_is_missing_or_of_no_use_is_refused_by_name() {
         (FhirCall { prefer: text(""), ..call("create") }, NEW, "prefer"),
         (FhirCall { method: Some(Method::GET), ..of("Patient", "", "$validate") }, PATIENT, "body"),
     ] {
-        let error = call.request(&target(), body.as_bytes()).map(|request| panic!("{call:?}: {request:?}")).unwrap_err();
+        let error =
+            call.request(&target(), body.as_bytes()).map(|request| panic!("{call:?}: {request:?}")).unwrap_err();
         assert_eq!(error.field, field, "{call:?}: {error}");
     }
 }

@@ -40,7 +40,8 @@ pub fn read(headers: &HeaderList, body: &[u8], is_cut: bool) -> FhirAnswer {
 fn from_headers(answer: &mut FhirAnswer, headers: &HeaderList) {
     let named = ["location", "content-location"].iter().find_map(|name| location::read(headers.get(name)?));
     let is_silent = answer.resource_type.as_deref().is_none_or(|kind| kind == OUTCOME);
-    if let Some(named) = named.filter(|named| is_silent || answer.resource_type.as_ref() == Some(&named.resource_type)) {
+    if let Some(named) = named.filter(|named| is_silent || answer.resource_type.as_ref() == Some(&named.resource_type))
+    {
         answer.resource_type = Some(named.resource_type);
         answer.id = Some(if is_silent { named.id } else { answer.id.take().unwrap_or(named.id) });
         answer.version_id = answer.version_id.take().or(named.version_id);

@@ -12,7 +12,10 @@ pub fn conditional(body: &[u8]) -> Vec<usize> {
     let is_conditional = |entry: &&Value| {
         let request = &entry["request"];
         let has = |name: &str| request[name].is_string();
-        has("ifNoneExist") || has("ifMatch") || has("ifNoneMatch") || request["url"].as_str().is_some_and(|url| url.contains('?'))
+        has("ifNoneExist")
+            || has("ifMatch")
+            || has("ifNoneMatch")
+            || request["url"].as_str().is_some_and(|url| url.contains('?'))
     };
     let numbered = entries.iter().enumerate().filter(|(_, entry)| is_conditional(entry));
     numbered.map(|(at, _)| at + 1).collect()
@@ -55,7 +58,13 @@ mod tests {
         ]});
         assert_eq!(conditional(body.to_string().as_bytes()), [2, 3, 4]);
         assert_eq!(repeated(body.to_string().as_bytes()), Some((4, 5)));
-        for nothing in ["", "[]", "{}", "<Bundle/>", r#"{"resourceType": "Bundle", "type": "batch", "entry": [{"request": {"ifMatch": "1"}}]}"#] {
+        for nothing in [
+            "",
+            "[]",
+            "{}",
+            "<Bundle/>",
+            r#"{"resourceType": "Bundle", "type": "batch", "entry": [{"request": {"ifMatch": "1"}}]}"#,
+        ] {
             assert_eq!((conditional(nothing.as_bytes()), repeated(nothing.as_bytes())), (Vec::new(), None));
         }
     }

@@ -50,7 +50,10 @@ mod tests {
             ("Patient/7/", "Patient", "7", None),
         ] {
             let named = read(location).unwrap_or_else(|| panic!("{location}"));
-            assert_eq!((named.resource_type.as_str(), named.id.as_str(), named.version_id.as_deref()), (resource_type, id, version));
+            assert_eq!(
+                (named.resource_type.as_str(), named.id.as_str(), named.version_id.as_deref()),
+                (resource_type, id, version)
+            );
         }
         for nothing in ["", "/", "Patient", "https://fhir.example.org/", "/r4/patient/7", "Patient/a b", "_history/2"] {
             assert_eq!(read(nothing), None, "{nothing}");
@@ -59,7 +62,9 @@ mod tests {
 
     #[test]
     fn f09_a_tag_has_a_version() {
-        for (tag, version) in [("W/\"2\"", Some("2")), ("\"a-b\"", Some("a-b")), ("3", Some("3")), ("W/\"\"", None), ("*", None)] {
+        for (tag, version) in
+            [("W/\"2\"", Some("2")), ("\"a-b\"", Some("a-b")), ("3", Some("3")), ("W/\"\"", None), ("*", None)]
+        {
             assert_eq!(super::version(tag).as_deref(), version, "{tag}");
         }
     }

@@ -27,7 +27,9 @@ fn members(node: Node<'_>) -> Map<String, Value> {
         let name = child.local();
         let value = match name {
             // In JSON a resource inside of an entry is the object itself.
-            "resource" | "outcome" => child.children().next().map_or(Value::Null, |inner| Value::Object(resource(inner))),
+            "resource" | "outcome" => {
+                child.children().next().map_or(Value::Null, |inner| Value::Object(resource(inner)))
+            }
             _ => value(child),
         };
         // In an entry's response, `location` is one text.

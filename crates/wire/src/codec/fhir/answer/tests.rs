@@ -50,21 +50,38 @@ fn z33_f08_an_outcome_is_read_in_json_and_xml_and_in_odd_forms() {
     let xml = r#"<?xml version="1.0"?><OperationOutcome xmlns="http://hl7.org/fhir"><text><div xmlns="http://www.w3.org/1999/xhtml">no</div></text>
         <issue><severity value="error"/><code value="invalid"/><diagnostics value="no date"/><expression value="Patient.birthDate"/></issue>
         <issue><severity value="warning"/><code value="code-invalid"/><details><coding><code value="x"/></coding></details></issue></OperationOutcome>"#;
-    for (content_type, body) in [(JSON, json), ("application/json", json), ("text/plain", json), ("application/fhir+xml", xml), ("text/xml", xml)] {
+    for (content_type, body) in [
+        (JSON, json),
+        ("application/json", json),
+        ("text/plain", json),
+        ("application/fhir+xml", xml),
+        ("text/xml", xml),
+    ] {
         let answer = answer(&[("Content-Type", content_type)], body);
-        assert_eq!(answer.explained().as_deref(), Some("error:invalid: no date (Patient.birthDate); 1 more issue"), "{content_type}");
+        assert_eq!(
+            answer.explained().as_deref(),
+            Some("error:invalid: no date (Patient.birthDate); 1 more issue"),
+            "{content_type}"
+        );
         assert_eq!(answer.issues[1].details, "x");
         assert_eq!(answer.remark, None);
     }
     for (body, told) in [
         // A single issue that is no list, and a code that is a number.
-        (r#"{"resourceType": "OperationOutcome", "issue": {"severity": "error", "code": 409, "details": {"text": "taken"}}}"#, "error:409: taken"),
-        (r#"{"resourceType": "OperationOutcome", "issue": [{"code": "invalid", "location": "/f:Patient"}]}"#, "invalid (/f:Patient)"),
+        (
+            r#"{"resourceType": "OperationOutcome", "issue": {"severity": "error", "code": 409, "details": {"text": "taken"}}}"#,
+            "error:409: taken",
+        ),
+        (
+            r#"{"resourceType": "OperationOutcome", "issue": [{"code": "invalid", "location": "/f:Patient"}]}"#,
+            "invalid (/f:Patient)",
+        ),
         (r#"{"resourceType": "OperationOutcome", "issue": ["odd"]}"#, ""),
     ] {
         assert_eq!(answer(&[("Content-Type", JSON)], body).explained().as_deref(), Some(told), "{body}");
     }
-    let long = format!(r#"{{"resourceType": "OperationOutcome", "issue": [{{"diagnostics": "a\nb{}"}}]}}"#, "ä".repeat(5000));
+    let long =
+        format!(r#"{{"resourceType": "OperationOutcome", "issue": [{{"diagnostics": "a\nb{}"}}]}}"#, "ä".repeat(5000));
     let said = answer(&[("Content-Type", JSON)], &long).explained().unwrap();
     assert!(said.starts_with("a bä") && said.chars().count() == TEXT_CHARS_MAX + 1, "{}", said.len());
 }
