@@ -28,6 +28,7 @@ pub mod outcome;
 pub mod pace;
 pub mod path_template;
 pub mod policy;
+pub mod reach;
 pub mod readiness;
 pub mod remote_news;
 mod reply;

@@ -43,6 +43,13 @@ pub enum ConnectionsCommand {
     Pause {
         name: String,
     },
+    /// Try whether its remote system can be reached: nothing is delivered or stored
+    Ping {
+        name: String,
+        /// HEAD, GET or OPTIONS; on a connection of type rest
+        #[arg(long)]
+        method: Option<String>,
+    },
     Resume {
         #[arg(required_unless_present = "all")]
         name: Option<String>,

@@ -3,7 +3,7 @@
 use postrider::{Client, Connection, PageQuery};
 use serde_json::{Map, Value};
 
-use super::{reach, show};
+use super::{ping, reach, show};
 use crate::args::{BodyArg, ConnectionsCommand, GlobalArgs, SettingsArgs, WsdlArgs};
 use crate::exit::{Exit, Failed};
 use crate::output::{self, Align, Cell, Sheet, Table, Tint};
@@ -48,6 +48,15 @@ pub async fn run(global: &GlobalArgs, command: ConnectionsCommand) -> Result<Exi
             }
         }
         ConnectionsCommand::Pause { name } => one(global, &client.pause_connection(&name).await?),
+        ConnectionsCommand::Ping { name, method } => {
+            let reached = client.ping_connection(&name, method.as_deref()).await?;
+            if global.json {
+                output::print_json(&reached)
+            } else {
+                ping::show(&reached)
+            }
+            return Ok(if reached.is_reachable { Exit::Done } else { Exit::Failure });
+        }
         ConnectionsCommand::Resume { name: Some(name), .. } => one(global, &client.resume_connection(&name).await?),
         ConnectionsCommand::Resume { name: None, .. } => resume_all(global, &client).await?,
     }

@@ -22,6 +22,7 @@ mod jobs;
 mod keys;
 mod merge;
 mod metrics;
+mod ping;
 mod projects;
 mod publish_batch;
 mod queues;

@@ -6,9 +6,11 @@ use async_trait::async_trait;
 use postrider_core::Reply;
 use postrider_core::connection::{Connection, ConnectionKind};
 use postrider_core::id::ConnectionId;
+use postrider_core::reach::Reached;
 
 use super::http::{HttpOptions, HttpSender};
 use super::mllp::MllpSender;
+use super::reach::Reach;
 use super::{Outgoing, Sender, fhir, soap};
 use crate::egress::Egress;
 
@@ -48,6 +50,15 @@ impl Sender for Senders {
                 self.http.may_reach(connection).await
             }
             ConnectionKind::Mllp => self.mllp.may_reach(connection).await,
+        }
+    }
+
+    async fn reach(&self, wanted: Reach) -> Reached {
+        match wanted.connection.kind() {
+            ConnectionKind::Rest | ConnectionKind::Webhook | ConnectionKind::Soap | ConnectionKind::Fhir => {
+                self.http.reach(wanted).await
+            }
+            ConnectionKind::Mllp => self.mllp.reach(wanted).await,
         }
     }
 
