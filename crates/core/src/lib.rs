@@ -8,6 +8,7 @@ pub mod access;
 pub mod ack;
 pub mod alert;
 pub mod attempt;
+pub mod blocked;
 pub mod call;
 pub mod connection;
 pub mod decide;

@@ -154,7 +154,15 @@ fn table(connections: &[Connection]) {
     table.print("there are no connections");
 }
 
-fn standing(connection: &Connection) -> (&'static str, Option<Tint>) {
+fn standing(connection: &Connection) -> (String, Option<Tint>) {
+    if let Some(code) = connection.state.more.get("blocked").and_then(Value::as_str) {
+        return (format!("blocked: {code}"), Some(Tint::Bad));
+    }
+    let (state, tint) = moving(connection);
+    (state.to_owned(), tint)
+}
+
+fn moving(connection: &Connection) -> (&'static str, Option<Tint>) {
     let more = |name: &str| connection.state.more.get(name).and_then(Value::as_bool);
     if more("is_active") == Some(false) {
         ("not active", Some(Tint::Bad))

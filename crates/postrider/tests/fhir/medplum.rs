@@ -273,7 +273,7 @@ async fn z12_f24_a_read_is_answered_at_once_though_the_queue_waits() {
     lab.bench.call("PATCH", "/connections/f", &json!({"address": "http://127.0.0.1:1/fhir"})).await;
     let down = lab.send("f", search("POST")).await;
     assert_eq!(flags(&down), RETURNED, "{down}");
-    let delivery = lab.bench.delivery(down["msg_id"].as_str().unwrap()).await;
+    let delivery = lab.bench.until_status(down["msg_id"].as_str().unwrap(), "FAILED").await;
     assert_eq!((&delivery["attempts"], &delivery["failure"]), (&json!(1), &json!("unreachable")), "{delivery}");
 }
 

@@ -61,7 +61,7 @@ async fn z33_d32_a_signed_assertion_fetches_the_token_and_a_wrong_one_is_a_faile
     assert_eq!(lab.bench.call("POST", "/security", &wrong).await.0, 201);
     lab.connection("off", with(json!({"security": "wrong"}))).await;
     let result = lab.send("off", json!({"operation": "create", "body": patient("3")})).await;
-    let ended = lab.bench.delivery(result["msg_id"].as_str().unwrap()).await;
+    let ended = lab.bench.until_status(result["msg_id"].as_str().unwrap(), "FAILED").await;
     assert_eq!((flags(&result), &ended["failure"]), (RETURNED, &json!("unreachable")), "{result}");
     assert!(
         result["error"].as_str().unwrap().contains("no token from")

@@ -96,6 +96,13 @@ pub fn delivery() -> Schema {
         always("dlqRetries", Schema::count()),
         always("dlqNote", Schema::text().or_null().example(json!(null))),
         always("version", Schema::count()),
+        rarely(
+            "blocked",
+            Schema::text()
+                .or_null()
+                .example("AE")
+                .describe("In a queue: the code that the receiver refused its head with for good."),
+        ),
     ])
     .named("Delivery")
 }
