@@ -44,6 +44,7 @@ pub mod soap;
 pub mod spread;
 pub mod status_set;
 pub mod subscription;
+pub mod success_if;
 mod time;
 pub mod topic;
 pub mod trace;

@@ -4,7 +4,8 @@
 
 use crate::ack::AckMeaning;
 use crate::connection::{PartialBatch, RetryOn, Target};
-use crate::soap::SoapVersion;
+use crate::soap::{SoapAnswer, SoapVersion};
+use crate::success_if::SuccessIf;
 use crate::{Failure, NoAnswer, NoAnswerKind, Reply};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +41,7 @@ pub fn of(target: &Target, reply: &Reply) -> Verdict {
     match target {
         Target::Rest(_) | Target::Webhook(_) => over_http(reply),
         Target::Mllp(mllp) => over_mllp(mllp.retry_on, reply),
-        Target::Soap(soap) => over_soap(soap.version, reply),
+        Target::Soap(soap) => over_soap(soap.version, soap.success_if.as_ref(), reply),
         Target::Fhir(fhir) => over_fhir(fhir.partial, reply),
     }
 }
@@ -87,11 +88,19 @@ pub fn over_mllp(retry_on: RetryOn, reply: &Reply) -> Verdict {
 /// The verdict over SOAP: a fault is a failure under any status, and without one the status decides, also where the envelope cannot be read (D24).
 ///
 /// Every failure may be tried again: settings are live, so a mended connection makes another envelope of the same message.
-pub fn over_soap(version: SoapVersion, reply: &Reply) -> Verdict {
+pub fn over_soap(version: SoapVersion, success_if: Option<&SuccessIf>, reply: &Reply) -> Verdict {
     let asked = version.as_str();
     let Some(answer) = reply.answer() else { return over_http(reply) };
     let Some(fault) = answer.fault() else {
         let mut verdict = over_http(reply);
+        if let Some(error) = not_a_success(success_if, &verdict, answer.soap()) {
+            return Verdict::Failed(Failed {
+                failure: Failure::Rejected,
+                error,
+                again: Again::Worthwhile,
+                status: None,
+            });
+        }
         if let (Verdict::Failed(failed), Some(415)) = (&mut verdict, answer.status) {
             failed.error =
                 format!("HTTP 415: the server does not take messages of SOAP {asked}; is `soap_version` right?");
@@ -107,6 +116,12 @@ pub fn over_soap(version: SoapVersion, reply: &Reply) -> Verdict {
         error.push_str(&format!("; SOAP {asked} was spoken: is `soap_version` right?"));
     }
     Verdict::Failed(Failed { failure: Failure::Rejected, error, again: Again::Worthwhile, status })
+}
+
+/// What a delivery lacks that has to say more than 2xx (S04). An envelope that cannot be read says nothing, and stays a delivery (D24).
+fn not_a_success(success_if: Option<&SuccessIf>, verdict: &Verdict, said: Option<&SoapAnswer>) -> Option<String> {
+    let said = said.filter(|said| said.remark.is_none() && *verdict == Verdict::Delivered)?;
+    success_if?.refuses(&said.data).map(|why| format!("the answer is no success: {why}"))
 }
 
 /// The verdict over FHIR: the status decides, whatever the body says beside it; 304 answers a conditional read.
@@ -168,7 +183,7 @@ mod tests {
     use super::*;
     use crate::ack::{Ack, AckCode};
     use crate::fhir::{Entry, FhirAnswer, Issue};
-    use crate::soap::{SoapAnswer, SoapFault};
+    use crate::soap::SoapFault;
     use crate::{Answer, Said};
 
     fn answered(status: u16, incomplete: bool) -> Reply {
@@ -252,7 +267,7 @@ mod tests {
     #[test]
     fn d24_a_fault_is_a_failure_under_any_status_and_worth_another_attempt() {
         for status in [200, 400, 429, 500] {
-            let Verdict::Failed(failed) = over_soap(SoapVersion::V11, &faulted(status, "Server")) else {
+            let Verdict::Failed(failed) = over_soap(SoapVersion::V11, None, &faulted(status, "Server")) else {
                 panic!("{status}")
             };
             assert_eq!((failed.failure, failed.again), (Failure::Rejected, Again::Worthwhile));
@@ -260,8 +275,28 @@ mod tests {
             assert_eq!(failed.status, Some(status).filter(|status| *status != 200));
             assert_eq!(failed.error, format!("SOAP fault Server: no bed (HTTP {status})"));
         }
-        let Verdict::Failed(failed) = over_soap(SoapVersion::V12, &faulted(500, "VersionMismatch")) else { panic!() };
+        let Verdict::Failed(failed) = over_soap(SoapVersion::V12, None, &faulted(500, "VersionMismatch")) else {
+            panic!()
+        };
         assert!(failed.error.contains("SOAP 1.2 was spoken"), "{}", failed.error);
+    }
+
+    // proves: Z34
+    #[test]
+    fn z34_s04_an_answer_that_says_no_under_200_is_a_failure_where_somebody_said_how_to_tell() {
+        let wants = SuccessIf::parse("/status = OK").unwrap();
+        let says = |data: serde_json::Value, remark: Option<&str>| {
+            let said = SoapAnswer { data, remark: remark.map(str::to_owned), ..SoapAnswer::default() };
+            Reply::Answered(Answer { status: Some(200), said: Some(Said::Soap(Box::new(said))), ..Answer::default() })
+        };
+        let no = serde_json::json!({"status": "ERROR"});
+        let over = |reply: &Reply| over_soap(SoapVersion::V11, Some(&wants), reply);
+        let Verdict::Failed(failed) = over(&says(no.clone(), None)) else { panic!("delivered") };
+        assert_eq!((failed.failure, failed.again, failed.status), (Failure::Rejected, Again::Worthwhile, None));
+        assert!(failed.error.contains("`/status` is `ERROR`"), "{}", failed.error);
+        assert_eq!(over(&says(serde_json::json!({"status": "OK"}), None)), Verdict::Delivered);
+        assert_eq!(over(&says(no, Some("it was cut"))), Verdict::Delivered, "D24");
+        assert_eq!(over(&Reply::of_status(202)), Verdict::Delivered, "a one-way operation has no answer");
     }
 
     fn resource(status: u16, said: FhirAnswer) -> Reply {
@@ -332,9 +367,9 @@ mod tests {
             let said = Some(Said::Soap(Box::new(remark.clone())));
             Reply::Answered(Answer { status: Some(status), said, ..Answer::default() })
         };
-        assert_eq!(over_soap(SoapVersion::V11, &reply(200)), Verdict::Delivered);
-        assert_eq!(over_soap(SoapVersion::V11, &reply(502)), over_http(&Reply::of_status(502)));
-        let Verdict::Failed(failed) = over_soap(SoapVersion::V12, &reply(415)) else { panic!() };
+        assert_eq!(over_soap(SoapVersion::V11, None, &reply(200)), Verdict::Delivered);
+        assert_eq!(over_soap(SoapVersion::V11, None, &reply(502)), over_http(&Reply::of_status(502)));
+        let Verdict::Failed(failed) = over_soap(SoapVersion::V12, None, &reply(415)) else { panic!() };
         assert!(failed.error.contains("soap_version"), "{}", failed.error);
     }
 }

@@ -20,8 +20,8 @@ fn receivers() -> [(&'static [&'static str], Value); 4] {
         (&["mllp_node.py", "simple-hl7"], json!({})),
         // It handles all earlier messages on a socket again with each new one, so each message gets its own.
         (&["mllp_node.py", "node-hl7-server"], json!({"keep_open": false})),
-        // It closes the socket after each answer, which is noticed before the next message.
-        (&["mllp_hl7apy.py"], json!({})),
+        // It closes the socket after each answer, sometimes only after the next message has begun.
+        (&["mllp_hl7apy.py"], json!({"keep_open": false})),
     ]
 }
 
@@ -244,7 +244,7 @@ async fn d25_a_head_that_was_refused_for_good_shows_rings_and_is_set_aside() {
 async fn answering(ack: &str) -> (Peer, Peer) {
     let http = Peer::start("http_receiver.py").await;
     http.call("PUT", "/__script", &json!({"rules": [{"answers": [{"status": 200, "body": ack}]}]})).await;
-    let mllp = Peer::start_with(&["mllp_http.py", &http.address]).await;
+    let mllp = Peer::start_with(&["mllp_bridge.py", &http.address]).await;
     (http, mllp)
 }
 

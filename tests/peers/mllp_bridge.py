@@ -1,6 +1,6 @@
 """A receiver of HL7 over MLLP that answers whatever an HTTP server says: `mllp2http` of the package mllp-http on a free port.
 
-    python mllp_http.py URL [--stop-with-stdin]
+    python mllp_bridge.py URL [--stop-with-stdin]
 
 It prints `{"port": N}` once it listens on 127.0.0.1. Each message is posted to the URL, and the body of the answer is framed as the
 acknowledgment, byte for byte; a status that is no success closes the socket without one. It must not know anything of Postrider.
