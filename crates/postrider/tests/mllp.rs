@@ -209,6 +209,24 @@ async fn z32_a_message_may_be_called_so_and_is_there_once() {
     lab.bench.server.stop().await;
 }
 
+// proves: Z14
+#[tokio::test(flavor = "multi_thread")]
+async fn z14_m37_a_large_message_is_not_overtaken_by_small_ones() {
+    let lab = Lab::start(&["mllp_python.py", "--limit", "4000000"]).await;
+    lab.connection("lis", &json!({}), json!({"use_queue": true, "max_msg_size": 4_000_000})).await;
+    lab.bench.call("POST", "/connections/lis/pause", &Value::Null).await;
+    let large = format!("{}OBX|1|ED|PDF||^^^Base64^{}\r", adt("0"), "A".repeat(1_600_000));
+    lab.bench.publish("lis", &large).await;
+    let mut last = String::new();
+    for small in 1..5 {
+        last = lab.bench.publish("lis", &adt(&small.to_string())).await;
+    }
+    lab.bench.call("POST", "/connections/lis/resume", &Value::Null).await;
+    lab.bench.until_status(&last, "SUCCESS").await;
+    assert_eq!(lab.seen(), ["0", "1", "2", "3", "4"]);
+    lab.bench.server.stop().await;
+}
+
 // proves: D25, P09, D44
 #[tokio::test(flavor = "multi_thread")]
 async fn d25_a_head_that_was_refused_for_good_shows_rings_and_is_set_aside() {
@@ -267,6 +285,8 @@ async fn z32_m08_m11_m12_m35_whatever_a_receiver_answers_is_read_by_its_own_rule
         (ack("MSA|AA|"), RETURNED, None),
         (ack("MSA|AA|2"), RETURNED, None),
         ("thank you".to_owned(), RETURNED, None),
+        // M40: the commit block of MLLP release 2 is nobody's acknowledgment.
+        ("\u{6}".to_owned(), RETURNED, None),
         (ack("MSA|OK|1"), RETURNED, None),
         (ack("ERR|x"), RETURNED, None),
     ]
@@ -298,6 +318,8 @@ async fn what_cannot_go_over_mllp_is_refused_and_nothing_is_stored() {
         (json!({"body": "hello"}), "body", "does not begin with MSH"),
         (json!({"body": {"resourceType": "Patient"}}), "body", "a string"),
         (json!({"body": adt("")}), "body", "MSH-10 is empty"),
+        // M31: UTF-16, in which the bytes of the framing may be halves of letters.
+        (json!({"body_base64": "//5NAFMASAB8AA=="}), "body", "does not begin with MSH"),
         (json!({"body": format!("{}\u{1c}", adt("1"))}), "body", "0x1C"),
         (json!({"body": adt("1") + &"OBX|".repeat(60)}), "body", "at most 200 bytes"),
         (json!({"body": adt("1"), "path": "/x"}), "path", "only the body is sent"),

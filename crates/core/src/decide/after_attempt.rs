@@ -132,14 +132,8 @@ fn ladder_failed(
         progress.rounds = progress.rounds.saturating_add(1);
         return Decision { switch_off, ..Decision::stay(dead(progress, now)) };
     };
-    let asked = reply.answer().and_then(|answer| {
-        retry_after::honoured(
-            at.policy.retry_after.on_a_ladder(),
-            answer.status?,
-            answer.headers.get("retry-after"),
-            now,
-        )
-    });
+    let rule = at.policy.retry_after.on_a_ladder();
+    let asked = reply.answer().and_then(|answer| retry_after::asked_by(rule, answer, now));
     let wait = asked.map_or(rung, |asked| asked.max(rung));
     Decision::stay(waiting(progress, now + wait))
 }

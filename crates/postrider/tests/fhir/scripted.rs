@@ -64,6 +64,30 @@ async fn z33_f05_f08_f16_f18_a_refusal_is_returned_with_its_outcome_or_queued_fo
     }
 }
 
+// proves: Z33
+#[tokio::test(flavor = "multi_thread")]
+async fn z33_f07_f12_f22_a_refused_transaction_is_one_failure_and_headers_pass_through() {
+    let lab = Lab::start("http_receiver.py").await;
+    lab.peer.call("PUT", "/__script", &json!({"rules": [{"path": "/fhir", "answers": [outcome(412)]}]})).await;
+    lab.connection("f", json!({})).await;
+    let entry = |more: Value| {
+        let mut request = json!({"method": "POST", "url": "Patient"});
+        request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"resource": patient("1"), "request": request})
+    };
+    let entries = [entry(json!({})), entry(json!({"ifNoneExist": "identifier=1"})), entry(json!({"ifNoneExist": "identifier=2"}))];
+    let bundle = json!({"resourceType": "Bundle", "type": "transaction", "entry": entries});
+    let request = json!({"operation": "transaction", "body": bundle, "headers": {"X-Retry-On-Version-Conflict": "retry; max-retries=3"}});
+    let result = lab.send("f", request).await;
+    assert_eq!(flags(&result), RETURNED, "{result}");
+    assert_eq!(result["error"], "HTTP 412: error:conflict: in use (Patient.id); entries with a condition: 2, 3");
+    lab.bench.until_status(result["msg_id"].as_str().unwrap(), "FAILED").await;
+    assert_eq!(lab.bench.count().await, 1, "one request, whatever is in it");
+    let log = lab.peer.call("GET", "/__log", &Value::Null).await;
+    let headers = log[0]["headers"].to_string().to_ascii_lowercase();
+    assert!(headers.contains("x-retry-on-version-conflict") && headers.contains("max-retries=3"), "{headers}");
+}
+
 // proves: Z04, Z15
 #[tokio::test(flavor = "multi_thread")]
 async fn z04_f19_a_server_that_is_busy_is_asked_again_when_it_says() {

@@ -61,12 +61,14 @@ fn hold(name: &str, work: impl Fn(&[u8])) {
 
 #[test]
 fn m36_a_message_is_read_in_linear_time() {
-    hold("the outline", |message| drop(hl7::outline(message).map(|outline| outline.control_ids.len())));
+    hold("the outline", |message| assert!(hl7::outline(message).is_ok()));
 }
 
 #[test]
 fn m36_an_acknowledgment_is_read_in_linear_time() {
-    hold("the acknowledgment", |message| drop(hl7::acknowledgment(message).map(|ack| ack.items.len())));
+    hold("the acknowledgment", |message| {
+        std::hint::black_box(hl7::acknowledgment(message).map(|ack| ack.items.len()).ok());
+    });
 }
 
 #[test]
