@@ -75,7 +75,11 @@ async fn z33_f07_f12_f22_a_refused_transaction_is_one_failure_and_headers_pass_t
         request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         json!({"resource": patient("1"), "request": request})
     };
-    let entries = [entry(json!({})), entry(json!({"ifNoneExist": "identifier=1"})), entry(json!({"ifNoneExist": "identifier=2"}))];
+    let entries = [
+        entry(json!({})),
+        entry(json!({"ifNoneExist": "identifier=1"})),
+        entry(json!({"ifNoneExist": "identifier=2"})),
+    ];
     let bundle = json!({"resourceType": "Bundle", "type": "transaction", "entry": entries});
     let request = json!({"operation": "transaction", "body": bundle, "headers": {"X-Retry-On-Version-Conflict": "retry; max-retries=3"}});
     let result = lab.send("f", request).await;
