@@ -82,7 +82,8 @@ async fn take(
     }
     let options = SendOptions { cid, idempotency, trace: caller_trace(&input.headers) };
     let outcome = match how {
-        How::Send => state.engine.send(project, &named, message, options).await,
+        // In a box, so that what only stores is not as large as what waits for an answer: this future is moved with each request.
+        How::Send => Box::pin(state.engine.send(project, &named, message, options)).await,
         How::Publish => state.engine.publish(project, &named, message, options).await,
     };
     outcome.map(|outcome| outcome_response(&outcome)).map_err(not_taken)
