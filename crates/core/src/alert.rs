@@ -14,12 +14,16 @@ use crate::id::{AlertId, ConnectionId, ProjectId};
 pub enum AlertKind {
     /// The head of an ordered queue has failed and held up the others for so many minutes.
     HeadBlocked,
+    /// The head of an ordered queue was refused for good, and there is no DLQ for it to go to (D25).
+    HeadRejected,
     /// The oldest request of a queue has waited for so many minutes.
     OldestWaiting,
     /// There are so many dead letters.
     DeadLetters,
     /// So many dead letters more than ten minutes ago.
     DeadLettersGrowing,
+    /// A webhook endpoint has been failing for so many minutes.
+    EndpointFailing,
     /// So many megabytes are free.
     DiskLow,
     /// So many seconds without a durable write.
@@ -27,11 +31,13 @@ pub enum AlertKind {
 }
 
 impl AlertKind {
-    pub const ALL: [AlertKind; 6] = [
+    pub const ALL: [AlertKind; 8] = [
         AlertKind::HeadBlocked,
+        AlertKind::HeadRejected,
         AlertKind::OldestWaiting,
         AlertKind::DeadLetters,
         AlertKind::DeadLettersGrowing,
+        AlertKind::EndpointFailing,
         AlertKind::DiskLow,
         AlertKind::StoreUnwritable,
     ];
@@ -39,9 +45,11 @@ impl AlertKind {
     pub const fn as_str(self) -> &'static str {
         match self {
             AlertKind::HeadBlocked => "head_blocked",
+            AlertKind::HeadRejected => "head_rejected",
             AlertKind::OldestWaiting => "oldest_waiting",
             AlertKind::DeadLetters => "dead_letters",
             AlertKind::DeadLettersGrowing => "dead_letters_growing",
+            AlertKind::EndpointFailing => "endpoint_failing",
             AlertKind::DiskLow => "disk_low",
             AlertKind::StoreUnwritable => "store_unwritable",
         }
@@ -53,12 +61,18 @@ impl AlertKind {
             AlertKind::HeadBlocked => {
                 format!("the head of the queue has been blocked for {value} minutes ({threshold} are too many)")
             }
+            AlertKind::HeadRejected => {
+                "the receiver has refused the head of the queue for good, and everything behind it waits".to_owned()
+            }
             AlertKind::OldestWaiting => {
                 format!("the oldest request has waited for {value} minutes ({threshold} are too many)")
             }
             AlertKind::DeadLetters => format!("there are {value} dead letters ({threshold} are too many)"),
             AlertKind::DeadLettersGrowing => {
                 format!("{value} dead letters more than ten minutes ago ({threshold} are too many)")
+            }
+            AlertKind::EndpointFailing => {
+                format!("the endpoint has been failing for {value} minutes ({threshold} are too many)")
             }
             AlertKind::DiskLow => {
                 format!("{value} MB are free on the disk of the data directory ({threshold} are too few)")
@@ -75,9 +89,15 @@ impl AlertKind {
             AlertKind::HeadBlocked => {
                 "see the head's attempts; retry it, edit it, or set it aside, so that the others go on"
             }
+            AlertKind::HeadRejected => {
+                "see what the receiver says of it; edit the message, or set it aside, so that the others go on"
+            }
             AlertKind::OldestWaiting => "see whether the remote system answers, and whether the connection is paused",
             AlertKind::DeadLetters | AlertKind::DeadLettersGrowing => {
                 "see why they failed; retry, edit, forward or discard them"
+            }
+            AlertKind::EndpointFailing => {
+                "see its health and its last attempts; mend the receiver, send it a test, and switch it on again if it is off"
             }
             AlertKind::DiskLow => {
                 "make room on the disk of the data directory; below `store_free_bytes_min` nothing is taken in"
@@ -97,6 +117,7 @@ pub struct AlertThresholds {
     pub dead_letters: u32,
     /// So many more within ten minutes.
     pub dead_letters_growth: u32,
+    pub endpoint_failing_minutes: u32,
 }
 
 impl Default for AlertThresholds {
@@ -106,6 +127,7 @@ impl Default for AlertThresholds {
             oldest_waiting_minutes: 60,
             dead_letters: 1,
             dead_letters_growth: 100,
+            endpoint_failing_minutes: 60,
         }
     }
 }

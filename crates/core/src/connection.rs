@@ -3,6 +3,7 @@
 //! What an operator wrote is kept as written; `spec` is what it means, validated. This module must not know how to reach anything.
 
 mod channel;
+mod fhir;
 mod mllp;
 mod rest;
 mod service;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use channel::{ChannelTarget, Door, ForwardTo, HttpDoor, MllpDoor, Runs, ServerTls, SoapDoor};
+pub use fhir::{FhirTarget, PartialBatch};
 pub use mllp::{AckMatch, ApplicationAck, Framing, MllpTarget, RetryOn, SegmentEnds};
 pub use rest::RestTarget;
 pub use service::{QUEUE_RESPONSE_HOOK, ServiceTarget};
@@ -61,6 +63,7 @@ pub enum ConnectionKind {
     Rest,
     Mllp,
     Soap,
+    Fhir,
     Webhook,
     /// Takes requests in over HTTP; its queue holds them until they have run (Z40).
     ChannelRest,
@@ -85,10 +88,11 @@ pub enum Family {
 
 impl ConnectionKind {
     /// In the order in which lists name them.
-    pub const ALL: [ConnectionKind; 8] = [
+    pub const ALL: [ConnectionKind; 9] = [
         ConnectionKind::Rest,
         ConnectionKind::Mllp,
         ConnectionKind::Soap,
+        ConnectionKind::Fhir,
         ConnectionKind::Webhook,
         ConnectionKind::ChannelRest,
         ConnectionKind::ChannelSoap,
@@ -96,12 +100,18 @@ impl ConnectionKind {
         ConnectionKind::Service,
     ];
     /// What may be written, in words that continue "allowed is …".
-    pub const ALLOWED: &str = "one of rest, mllp, soap, webhook, channel_rest, channel_soap, channel_mllp, service";
+    pub const ALLOWED: &str =
+        "one of rest, mllp, soap, fhir, webhook, channel_rest, channel_soap, channel_mllp, service";
     /// Those that callers send requests to.
-    pub const CONNECTIONS: [ConnectionKind; 4] =
-        [ConnectionKind::Rest, ConnectionKind::Mllp, ConnectionKind::Soap, ConnectionKind::Webhook];
+    pub const CONNECTIONS: [ConnectionKind; 5] = [
+        ConnectionKind::Rest,
+        ConnectionKind::Mllp,
+        ConnectionKind::Soap,
+        ConnectionKind::Fhir,
+        ConnectionKind::Webhook,
+    ];
     /// The same in words that continue "allowed is …".
-    pub const CONNECTIONS_ALLOWED: &str = "one of rest, mllp, soap, webhook";
+    pub const CONNECTIONS_ALLOWED: &str = "one of rest, mllp, soap, fhir, webhook";
     pub const CHANNELS: [ConnectionKind; 3] =
         [ConnectionKind::ChannelRest, ConnectionKind::ChannelSoap, ConnectionKind::ChannelMllp];
     /// The types of channels, in words that continue "allowed is …".
@@ -112,6 +122,7 @@ impl ConnectionKind {
             ConnectionKind::Rest => "rest",
             ConnectionKind::Mllp => "mllp",
             ConnectionKind::Soap => "soap",
+            ConnectionKind::Fhir => "fhir",
             ConnectionKind::Webhook => "webhook",
             ConnectionKind::ChannelRest => "channel_rest",
             ConnectionKind::ChannelSoap => "channel_soap",
@@ -126,9 +137,11 @@ impl ConnectionKind {
 
     pub const fn family(self) -> Family {
         match self {
-            ConnectionKind::Rest | ConnectionKind::Mllp | ConnectionKind::Soap | ConnectionKind::Webhook => {
-                Family::Connection
-            }
+            ConnectionKind::Rest
+            | ConnectionKind::Mllp
+            | ConnectionKind::Soap
+            | ConnectionKind::Fhir
+            | ConnectionKind::Webhook => Family::Connection,
             ConnectionKind::ChannelRest | ConnectionKind::ChannelSoap | ConnectionKind::ChannelMllp => Family::Channel,
             ConnectionKind::Service => Family::Service,
         }
@@ -162,6 +175,7 @@ pub enum Target {
     Rest(RestTarget),
     Mllp(MllpTarget),
     Soap(Box<SoapTarget>),
+    Fhir(Box<FhirTarget>),
     Webhook(WebhookTarget),
     /// What it accepts is run.
     Channel(Box<ChannelTarget>),
@@ -178,6 +192,8 @@ pub enum DataFormat {
     Hl7,
     /// JSON or XML that becomes an envelope.
     Soap,
+    /// Resources in JSON or XML, as they begin.
+    Fhir,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -216,6 +232,7 @@ impl Target {
             Target::Rest(_) => ConnectionKind::Rest,
             Target::Mllp(_) => ConnectionKind::Mllp,
             Target::Soap(_) => ConnectionKind::Soap,
+            Target::Fhir(_) => ConnectionKind::Fhir,
             Target::Webhook(_) => ConnectionKind::Webhook,
             Target::Channel(channel) => channel.door.kind(),
             Target::Service(_) => ConnectionKind::Service,
@@ -250,6 +267,13 @@ impl Target {
         }
     }
 
+    pub fn fhir(&self) -> Option<&FhirTarget> {
+        match self {
+            Target::Fhir(fhir) => Some(fhir),
+            _ => None,
+        }
+    }
+
     pub fn channel(&self) -> Option<&ChannelTarget> {
         match self {
             Target::Channel(channel) => Some(channel),
@@ -269,6 +293,7 @@ impl Target {
         match self {
             Target::Rest(rest) => Some(rest),
             Target::Soap(soap) => Some(&soap.http),
+            Target::Fhir(fhir) => Some(&fhir.http),
             Target::Mllp(_) | Target::Webhook(_) | Target::Channel(_) | Target::Service(_) => None,
         }
     }
@@ -278,6 +303,7 @@ impl Target {
         match self {
             Target::Rest(rest) => rest.address(),
             Target::Soap(soap) => soap.http.address(),
+            Target::Fhir(fhir) => fhir.http.address(),
             Target::Mllp(mllp) => mllp.address(),
             Target::Webhook(endpoint) => endpoint.url.to_string(),
             Target::Channel(channel) => channel.door.address(),
@@ -291,6 +317,7 @@ impl Target {
             Target::Rest(rest) => rest.data_format,
             Target::Mllp(_) => DataFormat::Hl7,
             Target::Soap(_) => DataFormat::Soap,
+            Target::Fhir(_) => DataFormat::Fhir,
             Target::Webhook(_) | Target::Service(_) => DataFormat::Json,
             Target::Channel(channel) => channel.data_format,
         }
@@ -300,6 +327,7 @@ impl Target {
     pub fn only_reads(&self, head: &RequestHead) -> bool {
         match self {
             Target::Rest(_) => head.method.only_reads(),
+            Target::Fhir(_) => crate::fhir::only_reads(head),
             // What an endpoint is sent always means something to it, and nobody but the service knows whether an operation of SOAP only reads. On a
             // channel the queue takes whatever comes.
             Target::Mllp(_) | Target::Soap(_) | Target::Webhook(_) | Target::Channel(_) | Target::Service(_) => false,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use postrider_core::alert::{Alert, AlertKind, AlertThresholds, Crossing, Rule};
+use postrider_core::blocked::blocked_by;
 use postrider_core::connection::Connection;
 use postrider_core::growth::Growth;
 use postrider_core::id::{AlertId, BodyId, ConnectionId, EventId, ProjectId, TopicId};
@@ -28,6 +29,8 @@ pub const ALERT_TOPIC: &str = "postrider.alert";
 const TOPIC_RETENTION: Wait = Wait::from_secs(7 * 24 * 3600);
 /// For `dead_letters_growing`.
 const GROWTH_WINDOW: Wait = Wait::from_secs(600);
+/// Endpoints read at once.
+const FAILING_ROWS: u32 = 1000;
 const MINUTE_MS: u64 = 60_000;
 const MEGABYTE: u64 = 1_000_000;
 
@@ -39,8 +42,17 @@ struct Book {
     open: BTreeMap<Place, Alert>,
     /// Of dead letters.
     growth: BTreeMap<ConnectionId, Growth>,
+    /// Since when endpoints have been failing, by the store.
+    failing: BTreeMap<ConnectionId, Timestamp>,
     /// Told by mail while it could not be written.
     unwritten: Option<Alert>,
+}
+
+impl Book {
+    /// In minutes.
+    fn failing_for(&self, id: ConnectionId, now: Timestamp) -> u64 {
+        self.failing.get(&id).map_or(0, |since| now.since(*since).as_millis() / MINUTE_MS)
+    }
 }
 
 /// One value, and what it is held against.
@@ -87,6 +99,7 @@ async fn look(shared: &Shared, book: &mut Book) -> Result<(), StoreError> {
     if let Some(first) = projects.first() {
         look_at_server(shared, book, first).await;
     }
+    book.failing = failing(shared).await?;
     for project in &projects {
         for summary in shared.store.queue_summaries(project.id).await? {
             shared.vitals.busy(Worker::Alerts);
@@ -104,6 +117,17 @@ async fn look(shared: &Shared, book: &mut Book) -> Result<(), StoreError> {
         }
     }
     Ok(())
+}
+
+async fn failing(shared: &Shared) -> Result<BTreeMap<ConnectionId, Timestamp>, StoreError> {
+    let mut failing = BTreeMap::new();
+    let mut after = None;
+    loop {
+        let rows = shared.store.failing_endpoints(after, FAILING_ROWS).await?;
+        let Some(last) = rows.last() else { return Ok(failing) };
+        after = Some(last.id);
+        failing.extend(rows.iter().filter_map(|row| Some((row.id, row.state.health.failing_since?))));
+    }
 }
 
 /// What is no project's: events go to the first one.
@@ -129,19 +153,28 @@ async fn look_at_queue(
     summary: &QueueSummary,
 ) -> Result<(), StoreError> {
     let now = shared.now();
-    let AlertThresholds { head_blocked_minutes, oldest_waiting_minutes, dead_letters, dead_letters_growth } =
-        project.settings.alerts;
+    let AlertThresholds {
+        head_blocked_minutes,
+        oldest_waiting_minutes,
+        dead_letters,
+        dead_letters_growth,
+        endpoint_failing_minutes,
+    } = project.settings.alerts;
     let waited = summary.oldest_waiting_since.map_or(0, |since| now.since(since).as_millis() / MINUTE_MS);
     let head_is_old = head_blocked_minutes > 0 && waited >= u64::from(head_blocked_minutes);
     let may_be_blocked = connection.spec.policy.queue.ordered
         && (head_is_old || book.open.contains_key(&(AlertKind::HeadBlocked, Some(connection.id))));
     let blocked = if may_be_blocked { head_blocked_for(shared, connection.id, now).await? } else { 0 };
+    let rejected = if head_blocked_minutes > 0 { head_is_rejected(shared, connection, summary).await? } else { false };
     let grown = book.growth.entry(connection.id).or_default().step(now, summary.dead, GROWTH_WINDOW);
     for (kind, high, value) in [
         (AlertKind::OldestWaiting, oldest_waiting_minutes, waited),
         (AlertKind::HeadBlocked, head_blocked_minutes, blocked),
+        // At once, since it never goes by itself; turned off with the one above.
+        (AlertKind::HeadRejected, head_blocked_minutes.min(1), rejected.into()),
         (AlertKind::DeadLetters, dead_letters, summary.dead),
         (AlertKind::DeadLettersGrowing, dead_letters_growth, grown),
+        (AlertKind::EndpointFailing, endpoint_failing_minutes, book.failing_for(connection.id, now)),
     ] {
         // Turned off: what is open has recovered.
         let (rule, value) = if high == 0 {
@@ -160,6 +193,20 @@ async fn head_blocked_for(shared: &Shared, id: ConnectionId, now: Timestamp) -> 
     let Some(head) = head.filter(|head| head.progress.failure.is_some()) else { return Ok(0) };
     let first = shared.store.attempts(head.id).await?.into_iter().find(|attempt| attempt.failure.is_some());
     Ok(first.map_or(0, |attempt| now.since(attempt.started_at).as_millis() / MINUTE_MS))
+}
+
+/// Whether the receiver has refused the head for good (D25). Only queues that this can happen to are looked into.
+async fn head_is_rejected(
+    shared: &Shared,
+    connection: &Connection,
+    summary: &QueueSummary,
+) -> Result<bool, StoreError> {
+    let may_be = connection.spec.target.mllp().is_some() && !connection.spec.policy.dlq.use_dlq && summary.waiting > 0;
+    if !may_be {
+        return Ok(false);
+    }
+    let head = shared.store.queue(connection.id, PageRequest { limit: 1, cursor: None }).await?.items.pop();
+    Ok(head.is_some_and(|head| blocked_by(connection, &head.progress).is_some()))
 }
 
 /// Holds a value against its rule, and tells what crosses it.

@@ -198,7 +198,7 @@ pub(crate) fn check_named(
     let Some(name) = name else { return Ok(()) };
     if let Some(known) = shared.securities.get(project_id, name) {
         let unfit = match (known.definition.kind(), kind.family()) {
-            (SecurityKind::OAuth2 | SecurityKind::Wss, Family::Channel) => Some(
+            (SecurityKind::OAuth2 | SecurityKind::Smart | SecurityKind::Wss, Family::Channel) => Some(
                 "a definition of type apikey, basic_auth, bearer or webhook_signature: those are what a request to a channel can show",
             ),
             (SecurityKind::WebhookSignature, Family::Connection | Family::Service) => {

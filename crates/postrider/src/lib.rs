@@ -135,8 +135,8 @@ pub use postrider_engine::{Service, ServiceError, ServiceRequest, ServiceRespons
 
 pub use client::{
     Alert, ApiKey, Attempt, AuditActor, AuditEntry, AuditQuery, BatchResult, Call, Client, ClientError, Configured,
-    Connection, ConnectionState, DeadLetter, Delivery, DeliveryQuery, FieldProblem, Health, ImportOptions, Imported,
-    ImportedKey, ImportedObject, Job, JobAct, JobTarget, LineResult, Matching, Page, PageQuery, PlannedAttempt,
-    Problem, Project, Pulled, Response, Schedule, SecurityDefinition, SecurityState, SendResult, Subscription, Topic,
-    TopicMessage, Whose,
+    Connection, ConnectionState, DeadLetter, Delivery, DeliveryQuery, FhirFields, FieldProblem, Health, ImportOptions,
+    Imported, ImportedKey, ImportedObject, Job, JobAct, JobTarget, LineResult, Matching, Page, PageQuery,
+    PlannedAttempt, Problem, Project, Pulled, Reached, Response, Schedule, SecurityDefinition, SecurityState,
+    SendResult, StageTook, Subscription, Topic, TopicMessage, Whose,
 };

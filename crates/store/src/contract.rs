@@ -17,6 +17,7 @@ use crate::configure::StoreConfigure;
 use crate::credentials::Credentials;
 use crate::endpoints::Endpoints;
 use crate::events::Events;
+use crate::health::EndpointHealths;
 use crate::jobs::Jobs;
 use crate::read::StoreRead;
 use crate::records::*;
@@ -36,6 +37,7 @@ pub trait Store:
     + Credentials
     + AuditLog
     + Endpoints
+    + EndpointHealths
     + Events
     + StoreVitals
     + Alerts

@@ -29,6 +29,7 @@ pub const SECTIONS: &[&dyn Section] = &[
     &outgoing::REST,
     &outgoing::MLLP,
     &outgoing::SOAP,
+    &outgoing::FHIR,
     &outgoing::SERVICES,
     &outgoing::CHANNEL_REST,
     &outgoing::CHANNEL_SOAP,
@@ -36,7 +37,7 @@ pub const SECTIONS: &[&dyn Section] = &[
 ];
 
 /// Sections of ours that later versions have: refused, since leaving one out would leave deliveries out.
-pub(crate) const TO_COME: &[&str] = &["outgoing_fhir", "webhook_endpoint", "webhook_subscription", "webhook_source"];
+pub(crate) const TO_COME: &[&str] = &["webhook_endpoint", "webhook_subscription", "webhook_source"];
 
 /// Sections of the integration platform that mean nothing here: passed over with a warning each (D18).
 pub(crate) const PASSED_OVER: &[&str] = &[

@@ -65,7 +65,7 @@ fn direct_call_failed(
     now: Timestamp,
 ) -> Decision {
     // D25: sending it again would get the same answer, so the caller gets it now.
-    if failed.again == Again::Pointless {
+    if matches!(failed.again, Again::Pointless | Again::Harmful) {
         return Decision::stay(ended_as(progress, Status::Failed, now));
     }
     match backoff.wait_before_retry(progress.round_attempts, progress.round_waited) {
@@ -85,6 +85,10 @@ fn round_attempt_failed(
 ) -> Decision {
     match backoff.wait_before_retry(progress.round_attempts, progress.round_waited) {
         Some(wait) if failed.again == Again::Worthwhile => Decision::stay(retried_after(progress, wait, now)),
+        // At the head it would be sent again after a while, so without a DLQ it ends here.
+        _ if failed.again == Again::Harmful && !at.policy.dlq.use_dlq => {
+            Decision::stay(ended_as(progress, Status::Failed, now))
+        }
         _ => round_failed(progress, at, now),
     }
 }
@@ -111,7 +115,7 @@ fn ladder_failed(
     roll: Roll,
 ) -> Decision {
     // V03: an address that no longer exists is not tried again, whatever the list of statuses says.
-    let switch_off = failed.status == Some(410) && at.policy.switch_off.on_gone;
+    let is_gone = failed.status == Some(410) && at.policy.switch_off.on_gone;
     if failed.again == Again::Refused {
         let end = match at.policy.refusals_end_in {
             RefusalEnd::Failed => ended_as(progress, Status::Failed, now),
@@ -120,22 +124,16 @@ fn ladder_failed(
         return Decision::stay(end);
     }
     let helps = failed.again == Again::Worthwhile
-        && !switch_off
+        && !is_gone
         && failed.status.is_none_or(|status| at.retryable_statuses().contains(status));
     let allowed = progress.allowed_attempts.unwrap_or_else(|| ladder.max_attempts());
     let rung = if helps { ladder.wait_after_attempt_of(progress.round_attempts, allowed, roll) } else { None };
     let Some(rung) = rung else {
         progress.rounds = progress.rounds.saturating_add(1);
-        return Decision { switch_off, ..Decision::stay(dead(progress, now)) };
+        return Decision::stay(dead(progress, now));
     };
-    let asked = reply.answer().and_then(|answer| {
-        retry_after::honoured(
-            at.policy.retry_after.on_a_ladder(),
-            answer.status?,
-            answer.headers.get("retry-after"),
-            now,
-        )
-    });
+    let rule = at.policy.retry_after.on_a_ladder();
+    let asked = reply.answer().and_then(|answer| retry_after::asked_by(rule, answer, now));
     let wait = asked.map_or(rung, |asked| asked.max(rung));
     Decision::stay(waiting(progress, now + wait))
 }

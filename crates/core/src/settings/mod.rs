@@ -7,6 +7,7 @@ mod canonical;
 pub mod channel;
 mod channel_mllp;
 pub mod delivery;
+mod fhir;
 pub mod headers;
 mod host;
 pub mod keys;
@@ -59,6 +60,7 @@ impl KindSettings {
             ConnectionKind::Rest => &rest::SETTINGS,
             ConnectionKind::Mllp => &mllp::SETTINGS,
             ConnectionKind::Soap => &soap::SETTINGS,
+            ConnectionKind::Fhir => &fhir::SETTINGS,
             ConnectionKind::Webhook => &webhook::SETTINGS,
             ConnectionKind::ChannelRest => &channel::REST,
             ConnectionKind::ChannelSoap => &channel::SOAP,

@@ -15,7 +15,7 @@ use postrider_core::id::{Cid, ConnectionId, DeliveryId, ProjectId};
 use postrider_core::message::{Method, RequestHead};
 use postrider_core::{NoAnswerKind, Reply, Wait};
 use postrider_wire::send::service::Ask;
-use postrider_wire::{Outgoing, ServiceRun};
+use postrider_wire::{Outgoing, ServiceRun, Stamp};
 use serde_json::Value;
 
 use crate::engine::ConnectionRef;
@@ -95,8 +95,10 @@ impl Found {
                     // V08: nothing goes out without the credentials that it should carry.
                     Err(why) => return Reply::unanswered(NoAnswerKind::SecretUnreadable, why),
                 };
+                let is_stamped = credentials.as_ref().is_some_and(|credentials| credentials.is_stamped());
+                let stamp = is_stamped.then(|| Stamp { at: shared.now(), nonce: shared.dice.bits() });
                 let run = ServiceRun { at: Arc::clone(at), project, ask, is_stored, token: None };
-                shared.sender.send(Outgoing { service: Some(Box::new(run)), credentials, ..outgoing }).await
+                shared.sender.send(Outgoing { service: Some(Box::new(run)), credentials, stamp, ..outgoing }).await
             }
         }
     }

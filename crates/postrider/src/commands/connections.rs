@@ -3,7 +3,7 @@
 use postrider::{Client, Configured, Connection, PageQuery};
 use serde_json::{Map, Value};
 
-use super::{reach, show};
+use super::{ping, reach, show};
 use crate::args::{BodyArg, ConnectionsCommand, GlobalArgs, SettingsArgs, WsdlArgs};
 use crate::exit::{Exit, Failed};
 use crate::output::{self, Align, Cell, Sheet, Table, Tint};
@@ -49,6 +49,15 @@ pub async fn run(global: &GlobalArgs, what: Configured, command: ConnectionsComm
             }
         }
         ConnectionsCommand::Pause { name } => one(global, &client.pause_configured(what, &name).await?),
+        ConnectionsCommand::Ping { name, method } => {
+            let reached = client.ping_connection(&name, method.as_deref()).await?;
+            if global.json {
+                output::print_json(&reached)
+            } else {
+                ping::show(&reached)
+            }
+            return Ok(if reached.is_reachable { Exit::Done } else { Exit::Failure });
+        }
         ConnectionsCommand::Resume { name: Some(name), .. } => {
             one(global, &client.resume_configured(what, &name).await?)
         }
@@ -157,7 +166,15 @@ fn table(what: Configured, connections: &[Connection]) {
     table.print(none);
 }
 
-fn standing(connection: &Connection) -> (&'static str, Option<Tint>) {
+fn standing(connection: &Connection) -> (String, Option<Tint>) {
+    if let Some(code) = connection.state.more.get("blocked").and_then(Value::as_str) {
+        return (format!("blocked: {code}"), Some(Tint::Bad));
+    }
+    let (state, tint) = moving(connection);
+    (state.to_owned(), tint)
+}
+
+fn moving(connection: &Connection) -> (&'static str, Option<Tint>) {
     let more = |name: &str| connection.state.more.get(name).and_then(Value::as_bool);
     if more("is_active") == Some(false) {
         ("not active", Some(Tint::Bad))

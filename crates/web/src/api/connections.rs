@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
+use postrider_core::blocked::blocked_by;
 use postrider_core::connection::{Connection, ConnectionKind, Family, check_name};
 use postrider_core::id::{ConnectionId, ProjectId};
 use postrider_core::masking::masked_settings;
 use postrider_core::settings::warnings;
 use postrider_engine::{ConnectionRef, NewConnection};
-use postrider_store::QueueSummary;
+use postrider_store::{PageRequest, QueueSummary};
 use serde_json::{Map, Value, json};
 
 use super::{Acting, AppState, Input, connection_ref, json_response, list_response, merge, ok, wsdl};
@@ -26,9 +27,14 @@ pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -
     query.finish()?;
     let connections = state.read().connections(project, page).await?;
     let summaries = summaries(&state, project).await?;
+    let mut data = Vec::with_capacity(connections.items.len());
     // Channels and services have lists of their own.
-    let ours = connections.items.iter().filter(|item| item.kind().family() == Family::Connection);
-    let data = ours.map(|item| connection_json(item, summaries.get(&item.id))).collect();
+    for item in connections.items.iter().filter(|item| item.kind().family() == Family::Connection) {
+        let summary = summaries.get(&item.id);
+        let mut json = connection_json(item, summary);
+        json["state"]["blocked"] = blocked(&state, item, summary).await?;
+        data.push(json);
+    }
     Ok(list_response(data, connections.next_cursor))
 }
 
@@ -307,8 +313,20 @@ fn without_nulls(written: Map<String, Value>) -> Map<String, Value> {
 
 pub(super) async fn answer(state: &AppState, connection: &Connection, status: StatusCode) -> Result<Response, Problem> {
     let summary = state.read().queue_summary(connection.id).await?;
-    let json = connection_json(connection, Some(&summary));
+    let mut json = connection_json(connection, Some(&summary));
+    json["state"]["blocked"] = blocked(state, connection, Some(&summary)).await?;
     Ok(if status == StatusCode::OK { ok(&json) } else { json_response(status, &json) })
+}
+
+/// The code that the head of its queue was refused with for good (D25); null where the queue moves.
+async fn blocked(state: &AppState, connection: &Connection, summary: Option<&QueueSummary>) -> Result<Value, Problem> {
+    let may_be = connection.spec.target.mllp().is_some() && !connection.spec.policy.dlq.use_dlq;
+    if !may_be || summary.is_none_or(|summary| summary.waiting == 0) {
+        return Ok(Value::Null);
+    }
+    let head = state.read().queue(connection.id, PageRequest { limit: 1, cursor: None }).await?.items.pop();
+    let code = head.and_then(|head| blocked_by(connection, &head.progress));
+    Ok(code.map_or(Value::Null, |code| code.as_str().into()))
 }
 
 pub(super) fn connection_json(connection: &Connection, summary: Option<&QueueSummary>) -> Value {
@@ -331,6 +349,8 @@ pub(super) fn connection_json(connection: &Connection, summary: Option<&QueueSum
         "waiting": waiting,
         "dead": dead,
         "oldestWaitingSince": summary.and_then(|summary| summary.oldest_waiting_since),
+        // Only over MLLP may it be otherwise, and then the caller says so.
+        "blocked": Value::Null,
     });
     object.insert("state".into(), state);
     object.insert("warnings".into(), warnings(connection.kind(), &connection.written).into());

@@ -2,14 +2,14 @@
 
 use postrider_core::Failure;
 use postrider_core::delivery::{Origin, Progress, Status};
-use postrider_core::id::{DeliveryId, JobId, ProjectId};
+use postrider_core::id::{DeliveryId, JobId, ProjectId, SubscriptionId};
 use postrider_core::job::JobAct;
 
 use super::InFile;
 use crate::conformance::fixture::{World, at};
 use crate::sqlite::filter::Conditions;
 use crate::sqlite::streams::{self, Order, Stream};
-use crate::sqlite::{SqliteStore, audit, jobs, listing, lookups, ownership, settle, window};
+use crate::sqlite::{SqliteStore, audit, health, jobs, listing, lookups, ownership, settle, window};
 use crate::{
     AuditFilter, CountColumn, CountRange, DeadLetterFilter, DeliveryFilter, Guard, JobScope, Jobs, NewJob, PageRequest,
     StoreError, StoreLimits, StoreRead, TimeColumn, TimeRange,
@@ -87,6 +87,7 @@ async fn every_column(store: &SqliteStore) {
         DeliveryFilter { cid: text("order 7"), ..all.clone() },
         DeliveryFilter { cid: text("20260312-120534-7301-7f2c0e51a"), ..all.clone() },
         DeliveryFilter { event_type: text("a"), ..all.clone() },
+        DeliveryFilter { subscription_id: Some(SubscriptionId::from_u128(1)), ..all.clone() },
         DeliveryFilter { origin: Some(Origin::Event), ..all.clone() },
         DeliveryFilter { method: text("GET"), ..all.clone() },
         DeliveryFilter { path: text("/x"), ..all.clone() },
@@ -182,12 +183,20 @@ async fn every_filter_of_the_audit_log(store: &SqliteStore) {
     }
 }
 
+async fn endpoints_that_fail(store: &SqliteStore) {
+    for (sql, index) in [(health::failing_sql(), "endpoint_failing"), (health::untold_sql(), "endpoint_untold")] {
+        let steps = plan(store, sql).await;
+        assert!(steps.len() == 1 && steps[0].contains(index), "{steps:?}");
+    }
+}
+
 #[tokio::test]
 async fn every_hot_verb_and_every_listing_goes_along_an_index() {
     let made = InFile::new(StoreLimits::default(), false);
     let store = made.sqlite();
     every_filter(&store).await;
     every_column(&store).await;
+    endpoints_that_fail(&store).await;
     every_filter_of_the_audit_log(&store).await;
     let plain = [
         window::load_sql(),

@@ -1,5 +1,6 @@
 //! Of `connections`. Their keys are those of `docs/settings.md`.
 
+use postrider_core::ack::AckCode;
 use postrider_core::connection::ConnectionKind;
 use serde_json::json;
 
@@ -62,6 +63,7 @@ pub(super) const fn nouns(kind: ConnectionKind) -> [&'static str; 3] {
         ConnectionKind::Rest => ["RestConnection", "NewRestConnection", "RestConnectionChange"],
         ConnectionKind::Mllp => ["MllpConnection", "NewMllpConnection", "MllpConnectionChange"],
         ConnectionKind::Soap => ["SoapConnection", "NewSoapConnection", "SoapConnectionChange"],
+        ConnectionKind::Fhir => ["FhirConnection", "NewFhirConnection", "FhirConnectionChange"],
         ConnectionKind::Webhook => ["WebhookConnection", "NewWebhookConnection", "WebhookConnectionChange"],
         ConnectionKind::ChannelRest => ["RestChannel", "NewRestChannel", "RestChannelChange"],
         ConnectionKind::ChannelSoap => ["SoapChannel", "NewSoapChannel", "SoapChannelChange"],
@@ -86,6 +88,13 @@ pub(super) fn ours() -> [Member; 6] {
         always("waiting", Schema::count()),
         always("dead", Schema::count()),
         always("oldestWaitingSince", shapes::time_or_null()),
+        always(
+            "blocked",
+            Schema::words(AckCode::ALL.map(AckCode::as_str))
+                .or_null()
+                .example(json!(null))
+                .describe("Over MLLP: the receiver has refused the head of the queue for good, with this code, and nothing moves."),
+        ),
     ]);
     [
         always("id", shapes::connection_id()),
@@ -106,7 +115,8 @@ fn example(answered: bool) -> serde_json::Value {
         json["id"] = "con_01k3v9q8h4m2n6p7r0s5t1w2x3".into();
         json["version"] = 1.into();
         json["state"] = json!({
-            "paused": false, "is_active": true, "draining": false, "waiting": 0, "dead": 0, "oldestWaitingSince": null
+            "paused": false, "is_active": true, "draining": false, "waiting": 0, "dead": 0, "oldestWaitingSince": null,
+            "blocked": null
         });
         json["warnings"] = json!([]);
         json["createdAt"] = "2026-03-12T12:05:34.730Z".into();

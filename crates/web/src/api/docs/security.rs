@@ -31,6 +31,7 @@ fn new_definition(kind: SecurityKind) -> Schema {
             SecurityKind::ApiKey => "NewApiKey",
             SecurityKind::Bearer => "NewBearer",
             SecurityKind::OAuth2 => "NewOAuth2",
+            SecurityKind::Smart => "NewSmart",
             SecurityKind::Wss => "NewWss",
             SecurityKind::WebhookSignature => "NewWebhookSignature",
         },
@@ -43,6 +44,7 @@ fn changed_definition(kind: SecurityKind) -> Schema {
         SecurityKind::ApiKey => "ApiKeyChange",
         SecurityKind::Bearer => "BearerChange",
         SecurityKind::OAuth2 => "OAuth2Change",
+        SecurityKind::Smart => "SmartChange",
         SecurityKind::Wss => "WssChange",
         SecurityKind::WebhookSignature => "WebhookSignatureChange",
     })
@@ -71,6 +73,7 @@ fn definition(kind: SecurityKind) -> Schema {
         SecurityKind::ApiKey => "ApiKey",
         SecurityKind::Bearer => "Bearer",
         SecurityKind::OAuth2 => "OAuth2",
+        SecurityKind::Smart => "Smart",
         SecurityKind::Wss => "Wss",
         SecurityKind::WebhookSignature => "WebhookSignature",
     })
