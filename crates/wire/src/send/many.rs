@@ -64,10 +64,9 @@ impl Sender for Senders {
 
     async fn reach(&self, wanted: Reach) -> Reached {
         match wanted.connection.kind() {
-            ConnectionKind::Rest | ConnectionKind::Webhook | ConnectionKind::Soap | ConnectionKind::Fhir => {
-                self.http.reach(wanted).await
-            }
             ConnectionKind::Mllp => self.mllp.reach(wanted).await,
+            // Of a channel it says that there is nothing to dial.
+            _ => self.http.reach(wanted).await,
         }
     }
 

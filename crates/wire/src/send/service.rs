@@ -152,7 +152,7 @@ fn of_channel(map: &mut HeaderMap, outgoing: &Outgoing) -> Result<(), Unsendable
         map.insert(PATH_PARAMS, text_value(form(&outgoing.head.params), &PATH_PARAMS)?);
     }
     let format = match channel.data_format {
-        DataFormat::Json => "json",
+        DataFormat::Json | DataFormat::Fhir => "json",
         DataFormat::Form => "form",
         DataFormat::Xml | DataFormat::Soap => "xml",
         DataFormat::Text | DataFormat::Hl7 => "text",
