@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod call;
+pub mod challenge;
 pub mod cursor;
 pub mod delivery;
 pub mod headers;
@@ -37,6 +38,7 @@ pub struct Property {
 /// Every property, by name.
 pub const ALL: &[Property] = &[
     Property { name: "call", holds: call::holds },
+    Property { name: "challenge", holds: challenge::holds },
     Property { name: "cursor", holds: cursor::holds },
     Property { name: "headers", holds: headers::holds },
     Property { name: "hl7", holds: hl7::holds },
