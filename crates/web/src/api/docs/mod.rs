@@ -18,6 +18,7 @@ pub mod health;
 pub mod jobs;
 pub mod keys;
 pub mod metrics;
+pub mod ping;
 pub mod projects;
 pub mod publish_batch;
 pub mod queues;
