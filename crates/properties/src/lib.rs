@@ -7,6 +7,7 @@
 
 pub mod call;
 pub mod challenge;
+pub mod channel;
 pub mod cursor;
 pub mod delivery;
 pub mod fhir;
@@ -40,6 +41,7 @@ pub struct Property {
 pub const ALL: &[Property] = &[
     Property { name: "call", holds: call::holds },
     Property { name: "challenge", holds: challenge::holds },
+    Property { name: "channel", holds: channel::holds },
     Property { name: "cursor", holds: cursor::holds },
     Property { name: "fhir", holds: fhir::holds },
     Property { name: "headers", holds: headers::holds },
