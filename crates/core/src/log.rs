@@ -121,10 +121,13 @@ catalogue! {
     STOP_UNWRITTEN: "server.stop_unwritten", Error, "Not every decision could be written before the stop; what is not written is sent again.";
     SERVER_STOPPED: "server.stopped", Info, "The server has stopped.";
     SERVER_STOPPING: "server.stopping", Info, "A signal came: the server stops.";
+    SERVICES_DEBUG: "services.debug", Debug, "A line of a service's log, with the correlation id of its run.";
     SERVICES_ENDED: "services.ended", Warn, "The process of `--services` ended by itself; it is started again.";
-    SERVICES_LOG: "services.log", Info, "A line of a service's log, at its own level, with the correlation id of its run.";
+    SERVICES_ERROR: "services.error", Error, "The same, of an error; `error` has the stack trace.";
+    SERVICES_LOG: "services.log", Info, "The same, of what is worth knowing.";
     SERVICES_NOT_STARTED: "services.not_started", Error, "The process of `--services` could not be started; what ran before goes on, and it is tried again.";
     SERVICES_STARTED: "services.started", Info, "The process of `--services` serves these services.";
+    SERVICES_WARN: "services.warn", Warn, "The same, of a warning, or a line of the interpreter itself.";
     SPANS_NOT_TAKEN: "spans.not_taken", Warn, "The collector does not take spans from now on; what does not fit the buffer is dropped and counted.";
     SPANS_TAKEN: "spans.taken", Info, "The collector takes spans again.";
     CHECKPOINT_FAILED: "store.checkpoint_failed", Warn, "A checkpoint failed; the WAL keeps what it holds.";

@@ -2,7 +2,7 @@
 //!
 //! It must not know how a request is authenticated, stored or answered.
 
-use std::net::SocketAddr;
+use core::net::SocketAddr;
 use std::sync::Arc;
 
 use super::{ClientCertificate, ConnectionKind, DataFormat, Framing, SoapOperation};

@@ -1,6 +1,6 @@
 //! The keys of `channel_mllp`. This module must not know how messages are received or framed.
 
-use std::net::SocketAddr;
+use core::net::SocketAddr;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};

@@ -237,16 +237,16 @@ async fn tell_lines(errors: impl AsyncRead + Unpin) {
 fn tell(line: &str) {
     let Ok(Value::Object(members)) = serde_json::from_str::<Value>(line) else {
         // An interpreter that ends before it can say it better.
-        tracing::warn!(event = log::SERVICES_LOG, line, "services");
+        tracing::warn!(event = log::SERVICES_WARN, line, "services");
         return;
     };
     let text = |name: &str| members.get(name).and_then(Value::as_str).unwrap_or_default();
     let (logger, cid, error) = (text("logger"), text("cid"), text("error"));
     let message = text("message");
     match text("level") {
-        "ERROR" | "CRITICAL" => tracing::error!(event = log::SERVICES_LOG, logger, cid, error, "{message}"),
-        "WARNING" => tracing::warn!(event = log::SERVICES_LOG, logger, cid, error, "{message}"),
-        "DEBUG" => tracing::debug!(event = log::SERVICES_LOG, logger, cid, "{message}"),
+        "ERROR" | "CRITICAL" => tracing::error!(event = log::SERVICES_ERROR, logger, cid, error, "{message}"),
+        "WARNING" => tracing::warn!(event = log::SERVICES_WARN, logger, cid, error, "{message}"),
+        "DEBUG" => tracing::debug!(event = log::SERVICES_DEBUG, logger, cid, "{message}"),
         _ => tracing::info!(event = log::SERVICES_LOG, logger, cid, "{message}"),
     }
 }

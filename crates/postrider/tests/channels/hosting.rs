@@ -130,7 +130,7 @@ async fn d42_a_changed_file_and_a_killed_process_are_seen_and_a_mistake_takes_no
             hosted
                 .log()
                 .lines()
-                .any(|line| line.contains("greeting") && line.contains(&cid) && line.contains("services.log"))
+                .any(|line| line.contains("greeting") && line.contains(&cid) && line.contains("services.warn"))
         })
         .await;
     std::fs::write(&file, answering("twice")).unwrap();
