@@ -136,6 +136,12 @@ pub(crate) async fn start(
         end(&shared);
         return Err(error);
     }
+    look_after(&shared, other_workers);
+    Ok(shared)
+}
+
+/// What goes on beside the runners for as long as the engine runs.
+fn look_after(shared: &Arc<Shared>, other_workers: bool) {
     if other_workers {
         shared.spawn_restarted(Worker::Dispatcher, neighbours::run);
     }
@@ -145,14 +151,13 @@ pub(crate) async fn start(
     shared.spawn_restarted(Worker::HealthSweeper, health_sweeper::run);
     shared.spawn_restarted(Worker::KeyKeeper, key_keeper::run);
     if shared.options.listens {
-        shared.spawn(listening::run(Arc::clone(&shared)));
+        shared.spawn(listening::run(Arc::clone(shared)));
     }
     if shared.options.looks_at_itself {
         shared.spawn_restarted(Worker::Alerts, alerts::run);
-        shared.spawn(vitals::run(Arc::clone(&shared)));
-        shared.spawn(vitals::probe(Arc::clone(&shared)));
+        shared.spawn(vitals::run(Arc::clone(shared)));
+        shared.spawn(vitals::probe(Arc::clone(shared)));
     }
-    Ok(shared)
 }
 
 /// Makes the project `default` in a store that has none yet.
