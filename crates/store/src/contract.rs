@@ -18,6 +18,7 @@ use crate::credentials::Credentials;
 use crate::endpoints::Endpoints;
 use crate::events::Events;
 use crate::jobs::Jobs;
+use crate::people::People;
 use crate::read::StoreRead;
 use crate::records::*;
 use crate::security::SecurityDefinitions;
@@ -34,6 +35,7 @@ pub trait Store:
     + KeyedCalls
     + KeyedAnswers
     + Credentials
+    + People
     + AuditLog
     + Endpoints
     + Events

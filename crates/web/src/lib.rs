@@ -5,6 +5,9 @@
 
 pub mod api;
 pub mod auth;
+pub mod body_view;
+mod difference;
+mod edit_text;
 mod entrance;
 mod gate;
 mod keyed;

@@ -17,6 +17,7 @@ mod intake;
 mod jobs;
 mod listing;
 mod ownership;
+mod people;
 mod retention;
 mod rows;
 mod security;

@@ -36,6 +36,7 @@ mod table;
 mod topic_messages;
 mod topics;
 mod transformations;
+mod users;
 mod wsdl;
 
 pub use documentation::openapi_document;
