@@ -83,6 +83,7 @@ catalogue! {
     MAIL_SENT: "mail.sent", Info, "A mail server has taken a mail.";
     MAIL_WAITS: "mail.waits", Warn, "A mail was not taken yet; it is tried again after a pause.";
     ACK_OF_ANOTHER: "mllp.ack_of_another", Warn, "With `ack_match: warn`, an acknowledgment of another message was taken.";
+    PAGE_BROKEN: "page.broken", Error, "A defect: a page of the dashboard could not be made.";
     PANICKED: "panicked", Error, "A defect: something panicked here; the line says where.";
     QUEUE_NOT_IN_ORDER: "queue.not_in_order", Warn, "A queue just taken cannot be put in order yet.";
     QUEUE_NOT_RELEASED: "queue.not_released", Debug, "A queue was not given back; it is free once the lease has ended.";

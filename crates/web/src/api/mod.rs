@@ -99,6 +99,10 @@ impl AppState {
         AppState { engine, clock, options: Arc::new(options), started_at, admin: None, only_project: None }
     }
 
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
     fn only_project(&self) -> Option<ProjectId> {
         self.only_project
     }
