@@ -8,7 +8,7 @@ use std::sync::PoisonError;
 
 use postrider_core::person::{PASSWORD_BYTES_MAX, Role, user_name};
 use postrider_core::{Secret, SettingError, Wait};
-use postrider_store::{Session, Store, StoreError, TokenHash, User};
+use postrider_store::{Session, StoreError, TokenHash, User};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
@@ -16,12 +16,14 @@ use crate::actor::Actor;
 use crate::audit::Describe as _;
 use crate::dice::Dice;
 use crate::engine::Engine;
-use crate::keys::{KeyRefused, RefusedUse};
+use crate::keys::KeyRefused;
 use crate::people::{NewPerson, PersonChange, actor_of};
 use crate::refusal::Refusal;
 
-/// The named value of the store that holds the hash of the link by which the first owner is made.
-const FIRST_LINK_HASH: &str = "first_owner_link_hash";
+/// The named value of the store with the link by which the first owner is made: the hash of its token, and until when it works.
+const FIRST_LINK: &str = "first_owner_link";
+/// `first_link_age_max`: it stands in logs, so it does not work for ever. The next start prints another.
+const FIRST_LINK_AGE_MAX: Wait = Wait::from_secs(24 * 3600);
 
 /// Why nobody was let in.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -116,17 +118,11 @@ impl Engine {
     /// Counted, and written within a minute. What was typed as a name is not: people type passwords there.
     fn note_log_in_refused(&self, user: Option<&User>, address: Option<IpAddr>) {
         let actor = user.map_or_else(|| Actor::unknown(address), |user| actor_of(user, address));
-        self.shared.keys.note_refused(RefusedUse {
-            why: KeyRefused::LogIn,
-            project_id: user.and_then(|user| user.project_id),
-            actor_id: actor.id,
-            actor_name: actor.name,
-            address,
-        });
+        self.note_refused(KeyRefused::LogIn, &actor, user.and_then(|user| user.project_id));
     }
 
-    /// Whose session this is, if it has not ended.
-    pub async fn session(&self, token: &str) -> Result<Option<SessionHolder>, Refusal> {
+    /// Whose session this is, if it has not ended. `is_use`: somebody did something; a page that asks by itself keeps no session open.
+    pub async fn session(&self, token: &str, is_use: bool) -> Result<Option<SessionHolder>, Refusal> {
         let shared = &self.shared;
         let hash = hash_of(token);
         let Some((session, user)) = shared.store.session(hash).await? else { return Ok(None) };
@@ -134,7 +130,7 @@ impl Engine {
         if limits.is_over(session.opened_at, session.seen_at, now) {
             return Ok(None);
         }
-        if limits.is_worth_noting(session.seen_at, now) {
+        if is_use && limits.is_worth_noting(session.seen_at, now) {
             shared.store.note_session_used(hash, now).await?;
         }
         Ok(Some(SessionHolder { user, session }))
@@ -170,16 +166,20 @@ impl Engine {
             return Ok(None);
         }
         let token = new_token(&*shared.dice);
-        set_first_link(&*shared.store, Some(&hash_of(token.expose()))).await?;
+        let ends_at = shared.now() + FIRST_LINK_AGE_MAX;
+        let kept = format!("{} {}", text_of(&hash_of(token.expose())), ends_at.as_millis());
+        shared.store.set_value(FIRST_LINK, Some(kept)).await?;
         Ok(Some(token))
     }
 
     /// Whether the link makes the first owner still.
     pub async fn is_first_link(&self, token: &str) -> Result<bool, Refusal> {
         let store = &self.shared.store;
-        let Some(known) = store.value(FIRST_LINK_HASH).await? else { return Ok(false) };
+        let Some(kept) = store.value(FIRST_LINK).await? else { return Ok(false) };
+        let (known, ends_at) = kept.split_once(' ').unwrap_or_default();
         let fits: bool = known.as_bytes().ct_eq(text_of(&hash_of(token)).as_bytes()).into();
-        Ok(fits && store.users().await?.is_empty())
+        let works = ends_at.parse().is_ok_and(|end: i64| self.shared.now().as_millis() < end);
+        Ok(fits && works && store.users().await?.is_empty())
     }
 
     /// Makes the first owner of the installation. The link works once.
@@ -198,13 +198,9 @@ impl Engine {
         let new = NewPerson { name, role: Role::Owner, sees_bodies: true, password };
         let user = self.acting_as(std::sync::Arc::new(actor)).add_user(None, new, true).await?;
         // It opens nothing any more, now that there is a user; whether it is taken away changes nothing.
-        let _ = set_first_link(&*self.shared.store, None).await;
+        let _ = self.shared.store.set_value(FIRST_LINK, None).await;
         Ok(user)
     }
-}
-
-async fn set_first_link(store: &dyn Store, hash: Option<&TokenHash>) -> Result<(), StoreError> {
-    store.set_value(FIRST_LINK_HASH, hash.map(text_of)).await
 }
 
 fn text_of(hash: &TokenHash) -> String {

@@ -120,6 +120,10 @@ pub struct Line {
 }
 
 impl Line {
+    pub fn indent(&self) -> String {
+        "  ".repeat(self.depth)
+    }
+
     pub fn text(&self) -> String {
         self.pieces.iter().map(|piece| piece.text.as_str()).collect()
     }
