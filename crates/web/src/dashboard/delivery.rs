@@ -99,11 +99,13 @@ impl Delivery {
         matches!(self.status.as_str(), "DLQ" | "FAILED")
     }
 
-    /// Why it is where it is, with what to do; nothing for what is delivered or has not failed.
+    /// Why it is where it is, with what to do; nothing for what is delivered or has not failed. `status`: that of the last answer, where it is known;
+    /// else it is read from the error.
     pub fn explanation(&self, status: Option<u16>) -> Option<Explanation> {
         if self.is_delivered() {
             return None;
         }
+        let status = status.or_else(|| status_in(self.error.as_deref()?));
         self.failure.as_deref().and_then(Failure::parse).map(|failure| explain(failure, status))
     }
 
@@ -134,6 +136,11 @@ impl Delivery {
             None => self.attempts.to_string(),
         }
     }
+}
+
+/// `HTTP 503: …`
+fn status_in(error: &str) -> Option<u16> {
+    error.strip_prefix("HTTP ")?.get(..3)?.parse().ok()
 }
 
 /// A header as lines: one that was sent several times has several.
