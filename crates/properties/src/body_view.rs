@@ -28,7 +28,8 @@ fn is_harmless(line: &Line) {
     // A hidden character is at most `U+` and six digits.
     assert!(line.text().chars().count() <= LIMITS.line_chars_max * 8);
     for letter in line.pieces.iter().flat_map(|piece| piece.text.chars()) {
-        let turns_direction = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        let turns_direction =
+            matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         assert!(!turns_direction && (letter == '\t' || !letter.is_control()), "{letter:?}");
     }
 }

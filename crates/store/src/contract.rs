@@ -17,6 +17,7 @@ use crate::configure::StoreConfigure;
 use crate::credentials::Credentials;
 use crate::endpoints::Endpoints;
 use crate::events::Events;
+use crate::health::EndpointHealths;
 use crate::jobs::Jobs;
 use crate::people::People;
 use crate::read::StoreRead;
@@ -38,6 +39,7 @@ pub trait Store:
     + People
     + AuditLog
     + Endpoints
+    + EndpointHealths
     + Events
     + StoreVitals
     + Alerts

@@ -6,7 +6,6 @@ mod parts;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-
 use parts::api::{Api, CONNECTIONS, DELIVERIES};
 use postrider_core::{Timestamp, Wait};
 use postrider_engine::{Clock, SystemClock};
@@ -77,7 +76,8 @@ impl<'a> Browser<'a> {
     /// Opens a page and sends a form with the token that the page has.
     async fn sends(&mut self, page: &str, path: &str, fields: &str) -> (u16, String, String) {
         let (_, shown) = self.get(page).await;
-        let (_, token) = shown.split_once("name=\"csrf\" value=\"").unwrap_or_else(|| panic!("no form on {page}: {shown}"));
+        let (_, token) =
+            shown.split_once("name=\"csrf\" value=\"").unwrap_or_else(|| panic!("no form on {page}: {shown}"));
         let token = token.split('"').next().unwrap();
         self.asks("POST", path, "", &format!("csrf={token}&{fields}")).await
     }
@@ -112,7 +112,10 @@ async fn p07_a_user_logs_in_and_out_and_nothing_opens_without_that() {
     let mut browser = Browser::new(&api);
     let (status, head, _) = browser.asks("GET", "/ui/projects/default/deliveries?status=DLQ", "", "").await;
     assert_eq!(status, 303);
-    assert!(head.contains("location: /ui/log-in?next=%2fui%2fprojects%2fdefault%2fdeliveries%3fstatus%3ddlq"), "{head}");
+    assert!(
+        head.contains("location: /ui/log-in?next=%2fui%2fprojects%2fdefault%2fdeliveries%3fstatus%3ddlq"),
+        "{head}"
+    );
     let back = "back=%2Fui%2Fprojects%2Fdefault%2Ffailed";
     let fields = format!("name=Ada%40Example.org&password={}&{back}", PASSWORD.replace(' ', "+"));
     let (status, head, _) = browser.sends("/ui/log-in", "/ui/log-in", &fields).await;
@@ -145,7 +148,10 @@ async fn p07_behind_https_the_cookie_is_for_https_only() {
     let fields = format!("csrf={token}&name=ada&password={}", PASSWORD.replace(' ', "+"));
     let (status, head, _) = browser.asks("POST", "/ui/log-in", "X-Forwarded-Proto: https\r\n", &fields).await;
     assert_eq!(status, 303);
-    assert!(head.lines().any(|line| line.starts_with("set-cookie: postrider_session=") && line.contains("; secure")), "{head}");
+    assert!(
+        head.lines().any(|line| line.starts_with("set-cookie: postrider_session=") && line.contains("; secure")),
+        "{head}"
+    );
     api.stop().await;
 }
 
@@ -157,7 +163,9 @@ async fn p07_a_refused_log_in_says_nothing_of_who_exists_and_tries_run_out() {
     let mut browser = Browser::new(&api);
     let text_of = |page: &str| page.split_once("role=\"alert\">").unwrap().1.split('<').next().unwrap().to_owned();
     let mut said = Vec::new();
-    for (name, password) in [("ada", "wrong+password"), ("nobody", "wrong+password"), ("nobody", "correct+horse+battery")] {
+    for (name, password) in
+        [("ada", "wrong+password"), ("nobody", "wrong+password"), ("nobody", "correct+horse+battery")]
+    {
         let fields = format!("name={name}&password={password}");
         let (status, head, page) = browser.sends("/ui/log-in", "/ui/log-in", &fields).await;
         assert!(status == 401 && !head.contains("postrider_session="), "{head}");
@@ -168,7 +176,8 @@ async fn p07_a_refused_log_in_says_nothing_of_who_exists_and_tries_run_out() {
     for _ in 0..9 {
         assert_eq!(browser.logs_in("ada", "wrong password").await, 401);
     }
-    let (status, head, page) = browser.sends("/ui/log-in", "/ui/log-in", "name=ada&password=correct+horse+battery").await;
+    let (status, head, page) =
+        browser.sends("/ui/log-in", "/ui/log-in", "name=ada&password=correct+horse+battery").await;
     assert_eq!(status, 429, "the tries have run out, also for the right password");
     assert!(head.contains("retry-after: ") && text_of(&page).starts_with("Too many tries"), "{head}");
     user(&api, "bob", "viewer", json!({})).await;
@@ -190,8 +199,11 @@ async fn p07_the_first_owner_is_made_by_a_link_that_works_once() {
         let (status, text) = browser.get(&wrong).await;
         assert!(status == 404 && text.contains("has been used"), "{wrong}: {text}");
     }
-    let fields = |password: &str, again: &str| format!("token={}&name=ada&password={password}&again={again}", link.expose());
-    for (password, again, says) in [("short", "short", "12 characters"), ("long+enough+words", "others+they+are", "differ")] {
+    let fields =
+        |password: &str, again: &str| format!("token={}&name=ada&password={password}&again={again}", link.expose());
+    for (password, again, says) in
+        [("short", "short", "12 characters"), ("long+enough+words", "others+they+are", "differ")]
+    {
         let (status, _, text) = browser.sends(&page, "/ui/first", &fields(password, again)).await;
         assert!(status == 422 && text.contains(says), "{text}");
     }
@@ -283,7 +295,10 @@ async fn p07_a_new_password_ends_all_other_sessions() {
 /// A dead letter whose body and answer hold this word.
 async fn dead_letter(api: &Api, word: &str) -> String {
     api.connection("c", r#", "use_queue": true, "max_retries": 0, "data_format": "text""#).await;
-    let sent = api.call("POST", &format!("{CONNECTIONS}/c/publish"), &json!({"body": word, "path": "/fail"}).to_string()).await.1;
+    let sent = api
+        .call("POST", &format!("{CONNECTIONS}/c/publish"), &json!({"body": word, "path": "/fail"}).to_string())
+        .await
+        .1;
     let id = sent["msg_id"].as_str().unwrap().to_owned();
     api.until(&id, "DLQ").await;
     id
@@ -346,7 +361,8 @@ async fn p07_a_user_of_a_project_sees_that_one_only() {
     let (status, page) = browser.get("/ui/projects/default/failed").await;
     assert_eq!(status, 404, "{page}");
     assert_eq!(browser.get("/ui/users").await.0, 403);
-    let taken = api.call("POST", "/api/v1/users", &json!({"name": "OTTO", "role": "owner", "password": PASSWORD}).to_string());
+    let taken =
+        api.call("POST", "/api/v1/users", &json!({"name": "OTTO", "role": "owner", "password": PASSWORD}).to_string());
     assert_eq!(taken.await.0, 409, "a name is one person's");
     api.stop().await;
 }
@@ -386,13 +402,19 @@ async fn i09_a_hostile_body_is_shown_as_text_under_a_strict_policy() {
         let way = format!("/ui/projects/default/deliveries/{id}{rest}");
         let (status, head, page) = browser.asks("GET", &way, "", "").await;
         assert_eq!(status, 200, "{way}");
-        assert!(head.contains("content-security-policy: default-src 'none'") && head.contains("script-src 'self'"), "{head}");
+        assert!(
+            head.contains("content-security-policy: default-src 'none'") && head.contains("script-src 'self'"),
+            "{head}"
+        );
         assert!(!page.contains("<script>alert") && !page.contains("<img src=x"), "{page}");
         assert!(page.contains("U+202E") && !page.contains('\u{202e}'), "{page}");
     }
     let way = format!("/ui/projects/default/deliveries/{id}/download");
     let (_, head, _) = browser.asks("GET", &way, "", "").await;
-    assert!(head.contains("content-disposition: attachment") && head.contains("x-content-type-options: nosniff"), "{head}");
+    assert!(
+        head.contains("content-disposition: attachment") && head.contains("x-content-type-options: nosniff"),
+        "{head}"
+    );
     assert_eq!(api.get(DELIVERIES).await["data"].as_array().unwrap().len(), 1);
     api.stop().await;
 }

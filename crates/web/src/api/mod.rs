@@ -12,6 +12,7 @@ mod delivery_acts;
 mod dlq;
 mod docs;
 mod documentation;
+mod endpoint_acts;
 mod endpoints;
 mod events;
 mod filter;

@@ -11,6 +11,7 @@ pub mod deliveries;
 pub mod delivery_acts;
 pub mod dlq;
 pub mod documentation;
+pub mod endpoint_acts;
 pub mod endpoints;
 pub mod events;
 pub mod health;
