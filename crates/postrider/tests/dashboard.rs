@@ -59,6 +59,11 @@ impl Fresh {
     fn cli(&self) -> Cli {
         Cli { server: self.address.clone(), key: self.key.clone() }
     }
+
+    /// What a command answers, as JSON.
+    async fn json(&self, words: &[&str]) -> Value {
+        self.cli().done(&[words, &["--json"]].concat()).await.json()
+    }
 }
 
 /// Runs a scenario to its end; what it printed.
@@ -82,9 +87,9 @@ async fn i09_a_newcomer_finds_the_blocked_queue_edits_the_bad_body_and_sees_it_d
     let demo = Fresh::start(&["--demo"], None, "Give it half a minute").await;
     let said = browse("browser_demo.cjs", &[&demo.link]).await;
     let id = serde_json::from_str::<Value>(&said).unwrap()["delivered"].as_str().unwrap().to_owned();
-    let delivery = demo.cli().done(&["deliveries", "show", &id]).await;
+    let delivery = demo.json(&["deliveries", "show", &id]).await;
     assert_eq!((&delivery["status"], &delivery["edited"]), (&json!("SUCCESS"), &json!(true)), "{delivery}");
-    let log = demo.cli().done(&["audit", "list", "--object", &id]).await;
+    let log = demo.json(&["audit", "list", "--object", &id]).await;
     let acts: Vec<(&str, &str)> = log["data"]
         .as_array()
         .unwrap()
@@ -126,12 +131,12 @@ async fn i09_z23_every_act_by_hand_is_done_in_a_browser_and_hostile_bodies_do_no
     }
     browse("browser_deliveries.cjs", &[&fresh.link, &ids[0]]).await;
     // What was clicked has happened: one was forwarded, one discarded and sent again, all others retried.
-    let forwarded = cli.done(&["deliveries", "list", "--status", "FORWARDED"]).await;
+    let forwarded = fresh.json(&["deliveries", "list", "--status", "FORWARDED"]).await;
     assert_eq!(forwarded["data"].as_array().unwrap().len(), 1);
-    assert_eq!(cli.done(&["topics", "messages", "undeliverable"]).await["data"].as_array().unwrap().len(), 1);
-    let third = cli.done(&["deliveries", "show", &ids[3]]).await;
+    assert_eq!(fresh.json(&["topics", "messages", "undeliverable"]).await["data"].as_array().unwrap().len(), 1);
+    let third = fresh.json(&["deliveries", "show", &ids[3]]).await;
     assert_ne!(third["status"], "DISCARDED", "it was sent again");
-    let jobs = cli.done(&["jobs", "list"]).await;
+    let jobs = fresh.json(&["jobs", "list"]).await;
     let acts: Vec<(&str, u64)> = jobs["data"]
         .as_array()
         .unwrap()
@@ -140,7 +145,7 @@ async fn i09_z23_every_act_by_hand_is_done_in_a_browser_and_hostile_bodies_do_no
         .collect();
     assert_eq!(acts, [("retry", 6), ("discard", 1)]);
     assert!(jobs["data"].as_array().unwrap().iter().all(|job| job["who"] == "ada@example.org"), "{jobs}");
-    let users = cli.done(&["users", "list", "--installation"]).await;
+    let users = fresh.json(&["users", "list", "--installation"]).await;
     assert_eq!(users["data"].as_array().unwrap().len(), 2);
 }
 
@@ -156,9 +161,9 @@ async fn p07_users_are_made_and_changed_by_command() {
     let file = dir.path().join("password");
     std::fs::write(&file, "correct horse battery\n").unwrap();
     let file = file.to_str().unwrap();
-    let made = cli.done(&["users", "create", "vera", "--role", "viewer", "--sees-bodies", "--password", file]).await;
+    let made = fresh.json(&["users", "create", "vera", "--role", "viewer", "--sees-bodies", "--password", file]).await;
     assert_eq!((&made["role"], &made["seesBodies"], made.get("password")), (&json!("viewer"), &json!(true), None));
-    let changed = cli.done(&["users", "set-role", "vera", "developer"]).await;
+    let changed = fresh.json(&["users", "set-role", "vera", "developer"]).await;
     assert_eq!(changed["role"], "developer");
     let ran = cli.run(&["users", "set-password", "vera"]).await;
     assert!(ran.code == 0 && ran.stdout.trim().len() >= 29, "{ran:?}");
