@@ -252,8 +252,10 @@ async fn v04_so_many_deliveries_or_so_long_and_a_success_in_between_resets() {
     assert_eq!(hooks.until_status(&third, "DLQ").await[0]["failure"], "endpoint_off");
     let (_, figures) = hooks.api.call("GET", "/metrics", "").await.unwrap();
     assert!(figures.contains("postrider_endpoints{project=\"default\",state=\"switched_off\"} 1\n"), "{figures}");
+    // As its owner is told to: test it, then switch it on.
+    assert_eq!(act(&hooks, &endpoint, "test").await["succeeded"], true, "also while it is off");
     let on = act(&hooks, &endpoint, "enable").await;
-    assert_eq!(on["health"]["failedInARow"], 0);
+    assert_eq!((&on["health"]["failedInARow"], &on["warnings"]), (&json!(0), &json!([])), "{on}");
 
     let long = json!({"switchOffFailingFor": 2, "maxAttempts": 1});
     let endpoint = hooks.endpoint(&format!("{}/500/500/500", remote.address), long).await;
