@@ -320,6 +320,11 @@ async fn r10_failed_messages_are_found_by_what_they_show_and_retried_by_filter()
         assert_eq!(found, count, "{filter}");
     }
     assert_eq!(hooks.call("GET", "/dlq?status=DLQ", &Value::Null).await.0, 400);
+    for (label, count) in [("Not%20delivered", 3), ("delivered", 0), ("Retrying", 0), ("waiting", 0)] {
+        let found = hooks.get(&format!("/deliveries?label={label}")).await["data"].as_array().unwrap().len();
+        assert_eq!(found, count, "{label}");
+    }
+    assert_eq!(hooks.call("GET", "/deliveries?label=lost", &Value::Null).await.0, 400);
     // By ids: what is none of them is told and left.
     let elsewhere = "msg_01kkgynzg0vt52strdnec9fx6j";
     let (_, retried) = hooks.call("POST", "/dlq/retry", &json!({"deliveryIds": [id, elsewhere]})).await;
