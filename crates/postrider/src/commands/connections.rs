@@ -136,10 +136,10 @@ fn value_of(text: &str) -> Value {
 }
 
 fn table(what: Configured, connections: &[Connection]) {
-    let (title, key, none) = match what {
-        Configured::Connections => ("HOST", "host", "there are no connections"),
-        Configured::Channels => ("PATH", "url_path", "there are no channels"),
-        Configured::Services => ("ADDRESS", "address", "there are no services"),
+    let (title, keys, none): (_, &[&str], _) = match what {
+        Configured::Connections => ("HOST", &["host", "address", "url"], "there are no connections"),
+        Configured::Channels => ("ADDRESS", &["url_path", "address"], "there are no channels"),
+        Configured::Services => ("ADDRESS", &["address"], "there are no services"),
     };
     let mut table = Table::new(&[
         ("NAME", Align::Left),
@@ -156,7 +156,7 @@ fn table(what: Configured, connections: &[Connection]) {
         table.row(vec![
             Cell::new(&connection.name),
             Cell::new(connection.more.get("source").and_then(Value::as_str).unwrap_or(&connection.kind)),
-            Cell::maybe(connection.more.get(key).and_then(Value::as_str)),
+            Cell::maybe(keys.iter().find_map(|key| connection.more.get(*key)?.as_str())),
             Cell::new(if queued { "on" } else { "off" }),
             connection.state.waiting.into(),
             Cell::from(connection.state.dead).tinted((connection.state.dead > 0).then_some(Tint::Bad)),
