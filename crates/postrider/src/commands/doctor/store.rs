@@ -190,7 +190,7 @@ fn seen(contents: Contents) -> Seen {
         }
     }
     let subjects = contents.connections.into_iter().map(|(known, queue)| Subject {
-        host: ["host", "url"].iter().find_map(|key| known.written.get(*key)?.as_str().map(str::to_owned)),
+        host: ["host", "address", "url"].iter().find_map(|key| known.written.get(*key)?.as_str().map(str::to_owned)),
         paused: known.paused,
         active: known.spec.is_active,
         name: known.name,
