@@ -35,8 +35,12 @@ pub enum SecurityKind {
     ApiKey,
     Bearer,
     OAuth2,
+    /// Client credentials by a signed assertion: SMART Backend Services of HL7.
+    Smart,
     /// WS-Security, in the envelope of SOAP.
     Wss,
+    /// What requests to a channel are signed with (Standard Webhooks).
+    WebhookSignature,
 }
 
 /// What a definition means, without its secret.
@@ -50,8 +54,12 @@ pub enum SecuritySpec {
     Bearer,
     /// Client credentials, RFC 6749, section 4.4.
     OAuth2(ClientCredentials),
+    /// The same, the client proving itself by an assertion that it signs (RFC 7523).
+    Smart { client: ClientCredentials, algorithm: SigningAlgorithm, key_id: String },
     /// A UsernameToken in the envelope of a SOAP request; it has no header of HTTP.
     Wss { username: String, password_type: PasswordType },
+    /// Standard Webhooks 1.0.0, of requests to us; the secret is the key.
+    WebhookSignature,
 }
 
 /// How a UsernameToken carries the password.
@@ -80,11 +88,37 @@ pub struct ClientCredentials {
 pub enum ClientAuth {
     Basic,
     Body,
+    /// Nothing but the assertion.
+    Assertion,
+}
+
+/// How an assertion is signed; the two that SMART asks every server for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SigningAlgorithm {
+    Rs384,
+    Es384,
+}
+
+impl SigningAlgorithm {
+    /// As a JWT names it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            SigningAlgorithm::Rs384 => "RS384",
+            SigningAlgorithm::Es384 => "ES384",
+        }
+    }
 }
 
 impl SecurityKind {
-    pub const ALL: [SecurityKind; 5] =
-        [SecurityKind::BasicAuth, SecurityKind::ApiKey, SecurityKind::Bearer, SecurityKind::OAuth2, SecurityKind::Wss];
+    pub const ALL: [SecurityKind; 7] = [
+        SecurityKind::BasicAuth,
+        SecurityKind::ApiKey,
+        SecurityKind::Bearer,
+        SecurityKind::OAuth2,
+        SecurityKind::Smart,
+        SecurityKind::Wss,
+        SecurityKind::WebhookSignature,
+    ];
 
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -92,7 +126,9 @@ impl SecurityKind {
             SecurityKind::ApiKey => "apikey",
             SecurityKind::Bearer => "bearer",
             SecurityKind::OAuth2 => "oauth2",
+            SecurityKind::Smart => "smart",
             SecurityKind::Wss => "wss",
+            SecurityKind::WebhookSignature => "webhook_signature",
         }
     }
 
@@ -107,6 +143,8 @@ impl SecurityKind {
             SecurityKind::ApiKey => "key",
             SecurityKind::Bearer => "token",
             SecurityKind::OAuth2 => "client_secret",
+            SecurityKind::WebhookSignature => "secret",
+            SecurityKind::Smart => "private_key",
         }
     }
 }
@@ -118,7 +156,9 @@ impl SecuritySpec {
             SecuritySpec::ApiKey { .. } => SecurityKind::ApiKey,
             SecuritySpec::Bearer => SecurityKind::Bearer,
             SecuritySpec::OAuth2(_) => SecurityKind::OAuth2,
+            SecuritySpec::Smart { .. } => SecurityKind::Smart,
             SecuritySpec::Wss { .. } => SecurityKind::Wss,
+            SecuritySpec::WebhookSignature => SecurityKind::WebhookSignature,
         }
     }
 }

@@ -59,7 +59,13 @@ pub(crate) async fn made(
         updated_at: now,
     });
     check_reach(shared, &connection).await?;
+    check_address(shared, &connection)?;
     Ok(connection)
+}
+
+/// D16: an address is one channel's.
+fn check_address(shared: &Shared, connection: &Connection) -> Result<(), Refusal> {
+    shared.connections.check_address(connection).map_err(|error| Refusal::Invalid(vec![error]))
 }
 
 /// R14: an endpoint's address is judged when it is saved too, so that its owner learns of it. What counts is the judgment at each connect.
@@ -160,7 +166,8 @@ pub(crate) fn read_again(known: &Connection, written: &Map<String, Value>) -> Re
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowChange {
     pub verification: Option<Verification>,
-    pub switches_on: bool,
+    /// It is on again, in this epoch from now on.
+    pub switches_on: Option<u32>,
 }
 
 /// The same for an endpoint and its row, in one transaction. `Conflict` when somebody else changed it meanwhile.
@@ -183,10 +190,11 @@ pub(crate) async fn write_endpoint(
         connection: Box::new((*connection).clone()),
         version: known.version,
         verification: row.verification,
-        switches_on: row.switches_on,
+        switches_on: row.switches_on.is_some(),
     };
     shared.store.change(change, entry).await.map_err(|error| named(error, known))?;
-    endpointing::read_one_anew(shared, known.id).await?;
+    // It is written: from here on nothing may fail, or what is known here is not what is stored.
+    endpointing::row_changed(shared, known.id, row);
     shared.connections.put(Arc::clone(&connection));
     tell(shared, connection.id);
     Ok(connection)
@@ -207,6 +215,7 @@ async fn write(
     let connection = Arc::new(connection);
     if connection.written != known.written {
         check_reach(shared, &connection).await?;
+        check_address(shared, &connection)?;
     }
     let entry = entry(shared, actor, action, known).with_before(shown(known)).with_after(shown(&connection));
     let change = Change::ReplaceConnection { connection: Box::new((*connection).clone()), version: known.version };

@@ -13,6 +13,7 @@ use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
 use postrider_core::id::{AuditId, BodyId, Cid, CommandId, DeliveryId};
 use postrider_core::log;
+use postrider_core::log_in::LogInThrottle;
 use postrider_core::readiness::Worker;
 use postrider_core::roll::Roll;
 use postrider_store::Store;
@@ -35,10 +36,12 @@ use crate::maintenance::lease_keeper::Lease;
 use crate::notifier::Notifier;
 use crate::options::EngineOptions;
 use crate::outbox::Outbox;
+use crate::passwords::Passwords;
 use crate::projects::Projects;
 use crate::quotas::Quotas;
 use crate::remotes::Remotes;
 use crate::restoring::Holding;
+use crate::running::LocalServices;
 use crate::securities::Securities;
 use crate::settler::Settler;
 use crate::subscriptions::Subscriptions;
@@ -76,6 +79,7 @@ pub(crate) struct Shared {
     pub tally: Tally,
     pub vitals: Vitals,
     pub remotes: Remotes,
+    pub services: LocalServices,
     pub outbox: Outbox,
     pub announcer: Announcer,
     pub vault: Arc<Vault>,
@@ -83,6 +87,8 @@ pub(crate) struct Shared {
     /// The time of the last delivery's id, and its number in that millisecond.
     pub last_id: Mutex<(Timestamp, u16)>,
     pub keys: KeyBook,
+    pub passwords: Passwords,
+    pub log_ins: Mutex<LogInThrottle>,
     pub last_audit_id: Mutex<AuditId>,
     pub stopping: AtomicBool,
     /// Turns true once: every task ends where it stands.

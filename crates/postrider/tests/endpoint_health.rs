@@ -250,8 +250,12 @@ async fn v04_so_many_deliveries_or_so_long_and_a_success_in_between_resets() {
     let health = until_health(&hooks, &endpoint, |health| health["enabled"] == false).await;
     assert_eq!((&health["switchedOff"]["reason"], &health["failedInARow"]), (&json!("failures_in_a_row"), &json!(3)));
     assert_eq!(hooks.until_status(&third, "DLQ").await[0]["failure"], "endpoint_off");
+    let (_, figures) = hooks.api.call("GET", "/metrics", "").await.unwrap();
+    assert!(figures.contains("postrider_endpoints{project=\"default\",state=\"switched_off\"} 1\n"), "{figures}");
+    // As its owner is told to: test it, then switch it on.
+    assert_eq!(act(&hooks, &endpoint, "test").await["succeeded"], true, "also while it is off");
     let on = act(&hooks, &endpoint, "enable").await;
-    assert_eq!(on["health"]["failedInARow"], 0);
+    assert_eq!((&on["health"]["failedInARow"], &on["warnings"]), (&json!(0), &json!([])), "{on}");
 
     let long = json!({"switchOffFailingFor": 2, "maxAttempts": 1});
     let endpoint = hooks.endpoint(&format!("{}/500/500/500", remote.address), long).await;
@@ -263,6 +267,13 @@ async fn v04_so_many_deliveries_or_so_long_and_a_success_in_between_resets() {
     let hooks = hooks.kill_and_restart().await;
     let health = until_health(&hooks, &endpoint, |health| health["enabled"] == false).await;
     assert_eq!(health["switchedOff"]["reason"], "failing_for", "{health}");
+    let mut doctor = tokio::process::Command::new(env!("CARGO_BIN_EXE_postrider"));
+    let ran = doctor.args(["doctor", "--json", "--data"]).arg(hooks.data()).output().await.unwrap();
+    assert!(!ran.status.success(), "an endpoint that is off is something wrong");
+    let report: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let findings = report["findings"].as_array().unwrap().iter().filter(|finding| finding["check"] == "endpoints");
+    let told: Vec<&str> = findings.map(|finding| finding["detail"].as_str().unwrap()).collect();
+    assert_eq!(told, [format!("switched off by the server: `{}`", endpoint["name"].as_str().unwrap())], "{report}");
 }
 
 /// What operators see of what was given up: every field, filters, and a replay by filter and time range.
@@ -301,6 +312,7 @@ async fn r10_failed_messages_are_found_by_what_they_show_and_retried_by_filter()
     for (filter, count) in [
         (format!("endpoint={}", shop["id"].as_str().unwrap()), 2),
         ("event_type=lab.done".to_owned(), 1),
+        (format!("subscription={}", subscription["id"].as_str().unwrap()), 2),
         (format!("event_id={}", events[0]["eventId"].as_str().unwrap()), 1),
         ("error=status".to_owned(), 3),
         ("error=timeout".to_owned(), 0),
@@ -315,6 +327,11 @@ async fn r10_failed_messages_are_found_by_what_they_show_and_retried_by_filter()
         assert_eq!(found, count, "{filter}");
     }
     assert_eq!(hooks.call("GET", "/dlq?status=DLQ", &Value::Null).await.0, 400);
+    for (label, count) in [("Not%20delivered", 3), ("delivered", 0), ("Retrying", 0), ("waiting", 0)] {
+        let found = hooks.get(&format!("/deliveries?label={label}")).await["data"].as_array().unwrap().len();
+        assert_eq!(found, count, "{label}");
+    }
+    assert_eq!(hooks.call("GET", "/deliveries?label=lost", &Value::Null).await.0, 400);
     // By ids: what is none of them is told and left.
     let elsewhere = "msg_01kkgynzg0vt52strdnec9fx6j";
     let (_, retried) = hooks.call("POST", "/dlq/retry", &json!({"deliveryIds": [id, elsewhere]})).await;

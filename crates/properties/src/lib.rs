@@ -5,9 +5,13 @@
 //! The models must not use what they judge: they follow the seeds, the RFCs and plain counting.
 #![forbid(unsafe_code)]
 
+pub mod body_view;
 pub mod call;
+pub mod challenge;
+pub mod channel;
 pub mod cursor;
 pub mod delivery;
+pub mod fhir;
 pub mod headers;
 pub mod hl7;
 pub mod host;
@@ -36,8 +40,12 @@ pub struct Property {
 
 /// Every property, by name.
 pub const ALL: &[Property] = &[
+    Property { name: "body_view", holds: body_view::holds },
     Property { name: "call", holds: call::holds },
+    Property { name: "challenge", holds: challenge::holds },
+    Property { name: "channel", holds: channel::holds },
     Property { name: "cursor", holds: cursor::holds },
+    Property { name: "fhir", holds: fhir::holds },
     Property { name: "headers", holds: headers::holds },
     Property { name: "hl7", holds: hl7::holds },
     Property { name: "host", holds: host::holds },

@@ -4,11 +4,13 @@
 #![forbid(unsafe_code)]
 
 pub mod auth;
+mod certificate;
 pub mod codec;
 pub mod egress;
 pub mod guard;
 pub mod mail;
 pub mod otlp;
+pub mod receive;
 pub mod resolve;
 pub mod send;
 pub mod signature;
@@ -20,4 +22,5 @@ pub use guard::Guard;
 pub use send::http::{HttpOptions, HttpSender};
 pub use send::many::Senders;
 pub use send::mllp::MllpSender;
-pub use send::{Outgoing, Sender, Stamp, WebhookAttempt, check, check_target, said};
+pub use send::reach::{Reach, ReachMethod};
+pub use send::{Outgoing, Sender, ServiceRun, Stamp, WebhookAttempt, check, check_target, said};

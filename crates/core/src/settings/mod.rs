@@ -4,7 +4,10 @@
 //! must not know of files, lines or environment variables: YAML, API and import hand in a map of JSON values.
 
 mod canonical;
+pub mod channel;
+mod channel_mllp;
 pub mod delivery;
+mod fhir;
 pub mod headers;
 mod host;
 pub mod keys;
@@ -15,6 +18,7 @@ pub mod objects;
 mod reader;
 mod rest;
 pub mod security;
+pub mod service;
 pub mod soap;
 pub mod subscription;
 mod tls;
@@ -56,7 +60,12 @@ impl KindSettings {
             ConnectionKind::Rest => &rest::SETTINGS,
             ConnectionKind::Mllp => &mllp::SETTINGS,
             ConnectionKind::Soap => &soap::SETTINGS,
+            ConnectionKind::Fhir => &fhir::SETTINGS,
             ConnectionKind::Webhook => &webhook::SETTINGS,
+            ConnectionKind::ChannelRest => &channel::REST,
+            ConnectionKind::ChannelSoap => &channel::SOAP,
+            ConnectionKind::ChannelMllp => &channel_mllp::SETTINGS,
+            ConnectionKind::Service => &service::SETTINGS,
         }
     }
 

@@ -9,14 +9,15 @@ use super::keys::{EXTRA_PARAMS_MAX, SCOPES_MAX};
 use super::reader::Reader;
 use super::{SettingError, security_keys, tls};
 use crate::http_url::HttpUrl;
-use crate::security::{ClientAuth, ClientCredentials, PasswordType, SecurityKind, SecuritySpec};
+use crate::security::{ClientAuth, ClientCredentials, PasswordType, SecurityKind, SecuritySpec, SigningAlgorithm};
 use crate::{MASK, Secret};
 
 /// Of a secret that travels in a header or a form.
 pub const SECRET_CHARS_MAX: usize = 8192;
 const NAME_CHARS_MAX: usize = 1024;
 /// What the request for a token says itself.
-const TOKEN_PARAMS: [&str; 4] = ["grant_type", "scope", "client_id", "client_secret"];
+const TOKEN_PARAMS: [&str; 6] =
+    ["grant_type", "scope", "client_id", "client_secret", "client_assertion", "client_assertion_type"];
 
 /// A definition as it was written, taken apart.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,7 +41,9 @@ pub fn parse(kind: SecurityKind, written: &Map<String, Value>) -> Result<ReadSec
         SecurityKind::ApiKey => api_key(&mut reader),
         SecurityKind::Bearer => Some(SecuritySpec::Bearer),
         SecurityKind::OAuth2 => oauth2(&mut reader),
+        SecurityKind::Smart => smart(&mut reader),
         SecurityKind::Wss => wss(&mut reader),
+        SecurityKind::WebhookSignature => Some(SecuritySpec::WebhookSignature),
     };
     reader.refuse_unknown_keys(|_| false);
     let shown = written.iter().filter(|(key, value)| *key != kind.secret_key() && !value.is_null());
@@ -56,7 +59,8 @@ fn secret(reader: &mut Reader<'_>, kind: SecurityKind) -> Option<Secret> {
         let shaped = match kind {
             SecurityKind::BasicAuth | SecurityKind::OAuth2 | SecurityKind::Wss => !text.chars().any(char::is_control),
             SecurityKind::ApiKey => text.bytes().all(|b| b == b' ' || b.is_ascii_graphic()) && text.trim() == *text,
-            SecurityKind::Bearer => text.bytes().all(|b| b.is_ascii_graphic()),
+            SecurityKind::Bearer | SecurityKind::WebhookSignature => text.bytes().all(|b| b.is_ascii_graphic()),
+            SecurityKind::Smart => text.trim_start().starts_with("-----BEGIN ") && text.is_ascii(),
         };
         shaped
             && chars <= SECRET_CHARS_MAX
@@ -89,9 +93,11 @@ fn wss(reader: &mut Reader<'_>) -> Option<SecuritySpec> {
 fn api_key(reader: &mut Reader<'_>) -> Option<SecuritySpec> {
     let header = reader.text("header").unwrap_or("X-API-Key");
     let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    // What opens a host of services is ours to write, and yet a key.
+    let is_ours = is_reserved_header(header) && !header.eq_ignore_ascii_case("x-postrider-token");
     let fits = (1..=256).contains(&header.len())
         && header.bytes().all(is_token)
-        && !is_reserved_header(header)
+        && !is_ours
         && !header.eq_ignore_ascii_case("user-agent");
     if !fits {
         let allowed = reader.allowed("header");
@@ -101,19 +107,34 @@ fn api_key(reader: &mut Reader<'_>) -> Option<SecuritySpec> {
 }
 
 fn oauth2(reader: &mut Reader<'_>) -> Option<SecuritySpec> {
-    let token_url = token_url(reader);
-    let client_id = required(reader, "client_id", is_name);
-    let scopes = scopes(reader);
-    let extra_params = extra_params(reader);
     let client_auth = reader.choice("client_auth", |text| match text {
         "basic" => Some(ClientAuth::Basic),
         "body" => Some(ClientAuth::Body),
         _ => None,
     });
+    client(reader, client_auth.unwrap_or(ClientAuth::Basic)).map(SecuritySpec::OAuth2)
+}
+
+fn smart(reader: &mut Reader<'_>) -> Option<SecuritySpec> {
+    let client = client(reader, ClientAuth::Assertion);
+    let key_id = required(reader, "key_id", is_name);
+    let algorithm = reader.choice("algorithm", |text| match text {
+        "RS384" => Some(SigningAlgorithm::Rs384),
+        "ES384" => Some(SigningAlgorithm::Es384),
+        _ => None,
+    });
+    let algorithm = algorithm.unwrap_or(SigningAlgorithm::Rs384);
+    Some(SecuritySpec::Smart { client: client?, algorithm, key_id: key_id? })
+}
+
+fn client(reader: &mut Reader<'_>, client_auth: ClientAuth) -> Option<ClientCredentials> {
+    let token_url = token_url(reader);
+    let client_id = required(reader, "client_id", is_name);
+    let scopes = scopes(reader);
+    let extra_params = extra_params(reader);
     let tls = tls::read(reader);
-    let client_auth = client_auth.unwrap_or(ClientAuth::Basic);
     let (token_url, client_id) = token_url.zip(client_id)?;
-    Some(SecuritySpec::OAuth2(ClientCredentials { token_url, client_id, scopes, extra_params, client_auth, tls }))
+    Some(ClientCredentials { token_url, client_id, scopes, extra_params, client_auth, tls })
 }
 
 fn token_url(reader: &mut Reader<'_>) -> Option<HttpUrl> {

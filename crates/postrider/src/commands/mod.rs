@@ -14,6 +14,8 @@ mod import;
 mod jobs;
 mod man;
 mod openapi;
+mod people;
+mod ping;
 mod publish;
 mod queue;
 mod reach;
@@ -24,6 +26,8 @@ mod security;
 mod send;
 mod show;
 mod topics;
+
+use postrider::Configured;
 
 use crate::args::{Args, Command};
 use crate::exit::{Exit, Failed};
@@ -40,11 +44,14 @@ pub async fn run(args: Args) -> Result<Exit, Failed> {
         Command::Dlq(command) => dlq::run(&global, command).await,
         Command::Deliveries(command) => deliveries::run(&global, command).await,
         Command::Jobs(command) => jobs::run(&global, command).await,
-        Command::Connections(command) => connections::run(&global, command).await,
+        Command::Connections(command) => connections::run(&global, Configured::Connections, command).await,
+        Command::Channels(command) => connections::run(&global, Configured::Channels, command.into()).await,
+        Command::Services(command) => connections::run(&global, Configured::Services, command.into()).await,
         Command::Security(command) => security::run(&global, command).await,
         Command::Topics(command) => topics::run(&global, command).await,
         Command::Projects(command) => access::projects(&global, command).await,
         Command::Keys(command) => access::keys(&global, command).await,
+        Command::Users(command) => people::run(&global, command).await,
         Command::Audit(command) => access::audit(&global, command).await,
         Command::Alerts(command) => alerts::run(&global, command).await,
         Command::Schedule(args) => schedule::run(&global, args).await,

@@ -1,12 +1,14 @@
 //! What `queue`, `dlq` and `deliveries` share: they all show deliveries and act on them by id.
 
 use postrider::{Client, ClientError, Delivery, DeliveryQuery, JobAct, Page, PageQuery};
+use postrider_core::Failure;
+use postrider_core::explanation::explain;
 use serde_json::Value;
 
 use super::{deliveries, jobs, reach};
 use crate::args::{BulkArgs, DownloadArgs, EditArgs, FilterArgs, GlobalArgs, ListArgs};
 use crate::exit::{Exit, Failed};
-use crate::output::{self, Align, Cell, Sheet, Table, status_tint};
+use crate::output::{self, Align, Cell, Sheet, Table, Tint, status_tint};
 
 pub fn asked(list: ListArgs, statuses: Vec<String>) -> DeliveryQuery {
     let page = PageQuery { limit: list.page.limit, cursor: list.page.cursor };
@@ -66,7 +68,7 @@ pub fn deliveries(global: &GlobalArgs, found: &Page<Delivery>, when_empty: &str)
             Cell::new(&delivery.id),
             Cell::maybe(delivery.connection.as_deref()),
             Cell::new(&delivery.status).tinted(status_tint(&delivery.status)),
-            Cell::new(&delivery.label),
+            blocked_or_label(delivery),
             delivery.attempts.into(),
             delivery.rounds.into(),
             Cell::maybe(delivery.created_at.as_deref().map(output::utc)),
@@ -76,6 +78,14 @@ pub fn deliveries(global: &GlobalArgs, found: &Page<Delivery>, when_empty: &str)
     }
     table.print(when_empty);
     say_more(found.next_cursor.as_deref());
+}
+
+/// D25: the head of a queue that its receiver has refused for good.
+fn blocked_or_label(delivery: &Delivery) -> Cell {
+    match delivery.more.get("blocked").and_then(Value::as_str) {
+        Some(code) => Cell::new(format!("blocked: {code}")).tinted(Some(Tint::Bad)),
+        None => Cell::new(&delivery.label),
+    }
 }
 
 /// Standard error, so that a table piped on stays a table.
@@ -92,8 +102,9 @@ pub async fn delivery_in_full(global: &GlobalArgs, client: &Client, id: &str) ->
         output::print_json(&delivery);
         return Ok(Exit::Done);
     }
-    sheet(&delivery).print();
     let attempts = client.attempts(id).await?;
+    let status = attempts.data.last().and_then(|attempt| attempt.status);
+    sheet(&delivery, status).print();
     if !attempts.data.is_empty() {
         output::print("");
         deliveries::attempts(&attempts);
@@ -101,7 +112,8 @@ pub async fn delivery_in_full(global: &GlobalArgs, client: &Client, id: &str) ->
     Ok(Exit::Done)
 }
 
-fn sheet(delivery: &Delivery) -> Sheet {
+/// `status`: that of the last attempt.
+fn sheet(delivery: &Delivery, status: Option<u16>) -> Sheet {
     let mut sheet = Sheet::default();
     let more = |name: &str| delivery.more.get(name);
     let time = |text: Option<&str>| text.map(output::local_beside);
@@ -112,6 +124,11 @@ fn sheet(delivery: &Delivery) -> Sheet {
     sheet.line("status", format!("{} ({})", delivery.status, delivery.label));
     sheet.maybe("failure", delivery.failure.as_deref());
     sheet.maybe("error", delivery.error.as_deref());
+    if let Some(failure) = delivery.failure.as_deref().and_then(Failure::parse) {
+        let explanation = explain(failure, status);
+        sheet.line("what happened", explanation.happened);
+        sheet.line("what to do", explanation.to_do);
+    }
     sheet.line("attempts", delivery.attempts);
     sheet.value("attempts at most", more("maxAttempts"));
     sheet.line("rounds failed", delivery.rounds);

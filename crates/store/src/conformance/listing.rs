@@ -1,8 +1,8 @@
 //! Cases of lists and pages. They must not change more than they need to have something to list.
 
 use postrider_core::Failure;
-use postrider_core::delivery::{Delivery, EventRef, Origin, Progress, Status};
-use postrider_core::id::{Cid, DeliveryId};
+use postrider_core::delivery::{Delivery, EventRef, Label, Origin, Progress, Status};
+use postrider_core::id::{Cid, DeliveryId, SubscriptionId};
 use postrider_core::message::{Method, RequestHead};
 
 use super::fixture::*;
@@ -165,7 +165,7 @@ pub async fn every_column_can_be_asked_for(store: &dyn Store) {
         id: postrider_core::id::EventId::from_u128(1),
         event_type: "a.b".to_owned(),
         happened_at: postrider_core::Timestamp::from_millis(7),
-        subscription_id: postrider_core::id::SubscriptionId::from_u128(2),
+        subscription_id: SubscriptionId::from_u128(2),
         payload: postrider_core::envelope::Payload::Data,
     });
     batch[1].head = RequestHead { method: Method::GET, path: "/x".to_owned(), ..RequestHead::default() };
@@ -200,6 +200,8 @@ pub async fn every_column_can_be_asked_for(store: &dyn Store) {
         (DeliveryFilter { event_type: text("a.b"), ..all.clone() }, vec![0]),
         (DeliveryFilter { event_id: Some(postrider_core::id::EventId::from_u128(1)), ..all.clone() }, vec![0]),
         (DeliveryFilter { event_id: Some(postrider_core::id::EventId::from_u128(3)), ..all.clone() }, vec![]),
+        (DeliveryFilter { subscription_id: Some(SubscriptionId::from_u128(2)), ..all.clone() }, vec![0]),
+        (DeliveryFilter { subscription_id: Some(SubscriptionId::from_u128(3)), ..all.clone() }, vec![]),
         (DeliveryFilter { event_type: text("a"), ..all.clone() }, vec![]),
         (DeliveryFilter { method: text("GET"), ..all.clone() }, vec![1]),
         (DeliveryFilter { path: text("/x"), ..all.clone() }, vec![1]),
@@ -207,6 +209,10 @@ pub async fn every_column_can_be_asked_for(store: &dyn Store) {
         (DeliveryFilter { error_text: text("disk is full"), ..all.clone() }, vec![0]),
         (DeliveryFilter { error_text: text("100 %"), ..all.clone() }, vec![0]),
         (DeliveryFilter { error_text: text("d%k"), ..all.clone() }, vec![]),
+        (DeliveryFilter { label: Some(Label::Waiting), ..all.clone() }, vec![3, 2]),
+        (DeliveryFilter { label: Some(Label::Retrying), ..all.clone() }, vec![]),
+        (DeliveryFilter { label: Some(Label::Delivered), ..all.clone() }, vec![1]),
+        (DeliveryFilter { label: Some(Label::NotDelivered), ..all.clone() }, vec![0]),
         (DeliveryFilter { edited: Some(true), ..all.clone() }, vec![3]),
         (DeliveryFilter { edited: Some(false), ..all.clone() }, vec![2, 1, 0]),
         (time(TimeColumn::LastAttempt, Some(50), None), vec![1, 0]),
@@ -231,6 +237,30 @@ pub async fn every_column_can_be_asked_for(store: &dyn Store) {
         let counted = store.count_matching(&filter, None, None).await.unwrap();
         assert_eq!(counted.count, wanted.len() as u64, "{filter:?}");
     }
+}
+
+/// An attempt under way has not failed yet: the first one is Waiting, the second one Retrying.
+pub async fn v08_labels_tell_what_waits_from_what_is_tried_again(store: &dyn Store) {
+    let world = World::new(store).await;
+    let connection = world.connection("a", false).await;
+    let ids = world.stored(&connection, 3).await;
+    let lease = world.owner(&connection, 10).await;
+    let found = async |label: Label| {
+        let filter = DeliveryFilter { label: Some(label), ..DeliveryFilter::default() };
+        all_pages(store, &filter, 10).await
+    };
+    let one = WindowLimit { deliveries_max: 1, ..ALL };
+    let claimed = store.claim(lease, at(10), one).await.unwrap()[0].delivery.id;
+    assert_eq!(found(Label::Waiting).await.len(), 3, "the first attempt is under way");
+    world.attempted(claimed, lease, Status::Pending).await;
+    assert_eq!((found(Label::Retrying).await, found(Label::Waiting).await.len()), (vec![claimed], 2));
+    let all = store.claim(lease, at(900), ALL).await.unwrap();
+    assert_eq!(all.len(), ids.len());
+    assert_eq!(
+        (found(Label::Retrying).await, found(Label::Waiting).await.len()),
+        (vec![claimed], 2),
+        "its second one is"
+    );
 }
 
 pub async fn a_correlation_id_is_found_wherever_it_came_from(store: &dyn Store) {

@@ -2,6 +2,7 @@
 
 use super::key::Id as _;
 use super::value::Value;
+use crate::filter::label_condition;
 use crate::{CountColumn, CountRange, DeliveryFilter, TimeColumn, TimeRange};
 use postrider_core::Timestamp;
 
@@ -20,11 +21,18 @@ pub(super) struct Conditions {
 impl Conditions {
     pub fn of(filter: &DeliveryFilter) -> Self {
         let mut made = Conditions::default();
+        if let Some(label) = filter.label {
+            made.scans = true;
+            made.sql.push_str(&label_condition(label));
+        }
         made.scan_for_text("failure =", filter.failure.map(|failure| failure.as_str()));
         made.scan_for_text("cid =", filter.cid.as_deref());
         made.scan_for_text("event_type =", filter.event_type.as_deref());
         if let Some(id) = filter.event_id {
             made.scan("event_id =", Value::Key(id.key()));
+        }
+        if let Some(id) = filter.subscription_id {
+            made.scan("subscription_id =", Value::Key(id.key()));
         }
         made.scan_for_text("origin =", filter.origin.map(|origin| origin.as_str()));
         made.scan_for_text("head::json ->> 'method' =", filter.method.as_deref());

@@ -4,6 +4,7 @@ use postrider_core::Timestamp;
 use rusqlite::types::Value;
 
 use super::rows::key;
+use crate::filter::label_condition;
 use crate::{CountColumn, CountRange, DeliveryFilter, TimeColumn, TimeRange};
 
 /// The first parameter that a condition may use; those before are the stream's.
@@ -21,11 +22,18 @@ pub(super) struct Conditions {
 impl Conditions {
     pub fn of(filter: &DeliveryFilter) -> Self {
         let mut made = Conditions::default();
+        if let Some(label) = filter.label {
+            made.scans = true;
+            made.sql.push_str(&label_condition(label));
+        }
         made.scan_for_text("failure =", filter.failure.map(|failure| failure.as_str()));
         made.scan_for_text("cid =", filter.cid.as_deref());
         made.scan_for_text("event_type =", filter.event_type.as_deref());
         if let Some(id) = filter.event_id {
             made.scan("event_id =", Value::Blob(key(id.as_u128()).to_vec()));
+        }
+        if let Some(id) = filter.subscription_id {
+            made.scan("subscription_id =", Value::Blob(key(id.as_u128()).to_vec()));
         }
         made.scan_for_text("origin =", filter.origin.map(|origin| origin.as_str()));
         made.scan_for_text("json_extract(head, '$.method') =", filter.method.as_deref());

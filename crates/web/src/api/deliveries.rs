@@ -23,8 +23,8 @@ pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -
     query.finish()?;
     let found = state.read().deliveries(&filter, page).await?;
     let connections = connections_of(&state, &found.items).await?;
-    let name = |delivery: &Delivery| connections.get(&delivery.connection_id).map(|known| known.name.as_str());
-    let data = found.items.iter().map(|delivery| delivery_json(delivery, name(delivery), state.masked())).collect();
+    let known = |delivery: &Delivery| connections.get(&delivery.connection_id);
+    let data = found.items.iter().map(|delivery| delivery_json(delivery, known(delivery), state.masked())).collect();
     Ok(list_response(data, found.next_cursor))
 }
 
@@ -54,14 +54,19 @@ pub async fn one(Acting(state): Acting, segments: Segments, query: Query) -> Res
 
 pub(super) async fn answer(state: &AppState, delivery: &Delivery) -> Result<Response, Problem> {
     let connection = state.read().connection(delivery.connection_id).await?;
-    Ok(ok(&delivery_json(delivery, connection.as_ref().map(|known| known.name.as_str()), state.masked())))
+    Ok(ok(&delivery_json(delivery, connection.as_ref(), state.masked())))
 }
 
-pub async fn attempts(Acting(state): Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
+/// `?bodies=false` leaves out what was answered; then nobody has seen a body.
+pub async fn attempts(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
+    let with_bodies = !query.has("bodies") || query.flag("bodies")?;
     query.finish()?;
     let project = state.project(&segments).await?;
     let delivery = state.delivery(project, &segments).await?;
-    let attempts = state.read().attempts(delivery.id).await?;
+    let mut attempts = state.read().attempts(delivery.id).await?;
+    if !state.sees_bodies || !with_bodies {
+        attempts.iter_mut().for_each(|attempt| attempt.response_body.clear());
+    }
     let seen: usize = attempts.iter().map(|attempt| attempt.response_body.len()).sum();
     if seen > 0 {
         // D44: what the remote answered is a body as well.
@@ -75,6 +80,7 @@ pub async fn attempts(Acting(state): Acting, segments: Segments, query: Query) -
 pub async fn body(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let original = query.flag("original")?;
     query.finish()?;
+    state.check_sees_bodies()?;
     let project = state.project(&segments).await?;
     let delivery = state.delivery(project, &segments).await?;
     let bytes = state.engine.view_body(&delivery, original).await?;

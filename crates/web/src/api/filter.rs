@@ -2,7 +2,7 @@
 //!
 //! It must not know what is done with them.
 
-use postrider_core::delivery::{Origin, Status};
+use postrider_core::delivery::{Label, Origin, Status};
 use postrider_core::id::{ConnectionId, EndpointId, ProjectId};
 use postrider_core::message::Method;
 use postrider_core::{Failure, Timestamp};
@@ -46,6 +46,13 @@ pub async fn of_query(state: &AppState, project: ProjectId, query: &mut Query) -
         let unknown = || Problem::bad_request("status", format!("`{}` is not a status", clipped(&given)), allowed());
         filter.statuses.push(Status::parse(&given).ok_or_else(unknown)?);
     }
+    filter.label = word(query, "label", "a label", Label::parse, &Label::ALL.map(Label::as_str))?;
+    if let Some(label) = filter.label
+        && filter.statuses.is_empty()
+    {
+        // An index answers for the statuses.
+        filter.statuses = label.statuses().to_vec();
+    }
     filter.failure = word(query, "error", "a failure code", Failure::parse, &Failure::ALL.map(Failure::as_str))?;
     filter.origin = word(query, "origin", "an origin", Origin::parse, &Origin::ALL.map(Origin::as_str))?;
     filter.id = match text(query, "id")? {
@@ -69,6 +76,12 @@ pub async fn of_query(state: &AppState, project: ProjectId, query: &mut Query) -
         None => None,
         Some(given) => Some(given.parse().map_err(|error: postrider_core::id::IdError| {
             Problem::bad_request("event_id", error.to_string(), "an event's id (evt_…)")
+        })?),
+    };
+    filter.subscription_id = match text(query, "subscription")? {
+        None => None,
+        Some(given) => Some(given.parse().map_err(|error: postrider_core::id::IdError| {
+            Problem::bad_request("subscription", error.to_string(), "a subscription's id (sub_…)")
         })?),
     };
     if let Some(given) = text(query, "endpoint")? {
@@ -203,12 +216,14 @@ pub fn shown(filter: &DeliveryFilter, connection: Option<&str>) -> Value {
     if !filter.statuses.is_empty() {
         add("status", json!(filter.statuses));
     }
+    add("label", json!(filter.label.map(Label::as_str)));
     add("error", json!(filter.failure));
     add("error_text", json!(filter.error_text));
     add("id", json!(filter.id));
     add("cid", json!(filter.cid));
     add("event_type", json!(filter.event_type));
     add("event_id", json!(filter.event_id));
+    add("subscription", json!(filter.subscription_id));
     add("origin", json!(filter.origin));
     add("method", json!(filter.method));
     add("path", json!(filter.path));

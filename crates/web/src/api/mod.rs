@@ -5,6 +5,7 @@
 mod alerts;
 mod audit;
 mod camel;
+mod channels;
 mod configuration;
 mod connections;
 mod deliveries;
@@ -15,6 +16,7 @@ mod documentation;
 mod endpoint_acts;
 mod endpoints;
 mod events;
+mod fhir_call;
 mod filter;
 mod health;
 pub(crate) mod idempotency;
@@ -22,14 +24,17 @@ mod jobs;
 mod keys;
 mod merge;
 mod metrics;
+mod ping;
 mod projects;
 mod publish_batch;
 mod queues;
 mod raw;
 mod raw_answer;
+mod reception;
 mod schedule;
 mod security;
 mod send;
+mod services;
 mod shapes;
 mod soap_call;
 mod subscriptions;
@@ -37,6 +42,7 @@ mod table;
 mod topic_messages;
 mod topics;
 mod transformations;
+mod users;
 mod wsdl;
 
 pub use documentation::openapi_document;
@@ -67,6 +73,7 @@ use postrider_engine::{Clock, ConnectionRef, Engine};
 use postrider_store::{Jobs, StoreRead};
 use serde_json::{Value, json};
 
+use self::reception::{Reception, receive};
 use crate::auth::AdminKey;
 use crate::gate::{Caller, Gate, admit};
 use crate::keyed::Keyed;
@@ -91,12 +98,21 @@ pub struct AppState {
     admin: Option<AdminKey>,
     /// The only project that the caller may see, if there is one.
     only_project: Option<ProjectId>,
+    sees_bodies: bool,
 }
 
 impl AppState {
     pub fn new(engine: Engine, clock: Arc<dyn Clock>, options: ApiOptions) -> Self {
         let started_at = clock.now();
-        AppState { engine, clock, options: Arc::new(options), started_at, admin: None, only_project: None }
+        AppState {
+            engine,
+            clock,
+            options: Arc::new(options),
+            started_at,
+            admin: None,
+            only_project: None,
+            sees_bodies: true,
+        }
     }
 
     pub fn engine(&self) -> &Engine {
@@ -124,6 +140,15 @@ impl AppState {
             }
         }
         Ok(())
+    }
+
+    /// Bodies are health data: a viewer sees none unless that is allowed by name.
+    fn check_sees_bodies(&self) -> Result<(), Problem> {
+        if self.sees_bodies {
+            return Ok(());
+        }
+        Err(Problem::new(StatusCode::FORBIDDEN, "a viewer sees no bodies unless an owner allows it (`seesBodies`)")
+            .with_member("code", "bodies_hidden".into()))
     }
 
     fn read(&self) -> &dyn StoreRead {
@@ -161,12 +186,25 @@ impl FromRequestParts<Site> for Acting {
         let caller = parts.extensions.get::<Caller>().ok_or_else(|| Problem::unauthorized(false))?;
         let state = AppState::clone(&site.0);
         let engine = state.engine.acting_as(Arc::clone(&caller.actor));
-        Ok(Acting(AppState { engine, only_project: caller.only_project(), ..state }))
+        let (only_project, sees_bodies) = (caller.only_project(), caller.sees_bodies());
+        Ok(Acting(AppState { engine, only_project, sees_bodies, ..state }))
     }
 }
 
-/// All routes, behind the gate and with a problem for everything that goes wrong.
+/// All routes, behind the gate and with a problem for everything that goes wrong; the channels' addresses in front of them.
 pub fn router(state: AppState, admin: AdminKey) -> Router {
+    let api = api(state.clone(), admin.clone());
+    with_channels(api, state, admin)
+}
+
+/// Puts the channels' addresses in front of whatever else there is (D16).
+pub(crate) fn with_channels(others: Router, state: AppState, admin: AdminKey) -> Router {
+    let reception = Arc::new(Reception(AppState { admin: Some(admin), ..state }));
+    others.layer(from_fn_with_state(reception, receive))
+}
+
+/// The same without channels.
+pub(crate) fn api(state: AppState, admin: AdminKey) -> Router {
     let (router, rules) = table::routes().finish();
     let keyed = Keyed::new(state.engine.clone(), Arc::clone(&state.clock), state.options.body.clone());
     let gate = Arc::new(Gate { engine: state.engine.clone(), admin: admin.clone(), rules, keyed: Arc::new(keyed) });

@@ -3,9 +3,9 @@
 use postrider_core::access::{Scope, ScopeSet};
 
 use super::{
-    alerts, audit, configuration, connections, deliveries, delivery_acts, dlq, docs, documentation, endpoint_acts,
-    endpoints, events, health, jobs, keys, metrics, projects, publish_batch, queues, raw, schedule, security, send,
-    subscriptions, topic_messages, topics, transformations,
+    alerts, audit, channels, configuration, connections, deliveries, delivery_acts, dlq, docs, documentation,
+    endpoint_acts, endpoints, events, health, jobs, keys, metrics, ping, projects, publish_batch, queues, raw,
+    schedule, security, send, services, subscriptions, topic_messages, topics, transformations, users,
 };
 use crate::routes::{Needs, Routes};
 
@@ -43,7 +43,24 @@ pub fn routes() -> Routes {
         .get("/api/v1/export", Needs::AnyKey(ADMIN), configuration::export, docs::configuration::export)
         .get("/api/v1/alerts", Needs::Installation(READ), alerts::of_installation, docs::alerts::of_installation)
         .get("/api/v1/audit", Needs::Installation(ADMIN), audit::of_all, docs::audit::of_all);
-    of_webhooks(of_topics(of_jobs(of_deliveries(of_security(of_connections(of_project(routes)))))))
+    of_webhooks(of_people(of_topics(of_jobs(of_deliveries(of_security(of_channels(of_connections(of_project(
+        routes,
+    )))))))))
+}
+
+fn of_people(routes: Routes) -> Routes {
+    let (admin, all) = (Needs::InProject(ADMIN), Needs::Installation(ADMIN));
+    routes
+        .get("/api/v1/users", all, users::list, docs::users::list_of_installation)
+        .post("/api/v1/users", all, users::create, docs::users::create_of_installation)
+        .get("/api/v1/users/{user}", all, users::one, docs::users::one_of_installation)
+        .patch("/api/v1/users/{user}", all, users::change, docs::users::change_of_installation)
+        .delete("/api/v1/users/{user}", all, users::delete, docs::users::delete_of_installation)
+        .get(in_project!("/users"), admin, users::list, docs::users::list)
+        .post(in_project!("/users"), admin, users::create, docs::users::create)
+        .get(in_project!("/users/{user}"), admin, users::one, docs::users::one)
+        .patch(in_project!("/users/{user}"), admin, users::change, docs::users::change)
+        .delete(in_project!("/users/{user}"), admin, users::delete, docs::users::delete)
 }
 
 fn of_project(routes: Routes) -> Routes {
@@ -71,6 +88,7 @@ fn of_connections(routes: Routes) -> Routes {
         .delete(in_project!("/connections/{name}"), admin, connections::delete, docs::connections::delete)
         .post(in_project!("/connections/{name}/pause"), operate, connections::pause, docs::connections::pause)
         .post(in_project!("/connections/{name}/resume"), operate, connections::resume, docs::connections::resume)
+        .post(in_project!("/connections/{name}/ping"), operate, ping::ping, docs::ping::ping)
         .post_keyed(in_project!("/connections/{name}/send"), send, send::send, docs::send::send)
         .post_keyed(in_project!("/connections/{name}/publish"), send, send::publish, docs::send::publish)
         .post_keyed(
@@ -108,6 +126,36 @@ fn of_security(routes: Routes) -> Routes {
         .put(in_project!("/security/{name}"), admin, security::replace, docs::security::replace)
         .patch(in_project!("/security/{name}"), admin, security::change, docs::security::change)
         .delete(in_project!("/security/{name}"), admin, security::delete, docs::security::delete)
+}
+
+/// Requests to the channels themselves are no routes of the API: they are at the addresses that the channels say.
+fn of_channels(routes: Routes) -> Routes {
+    let [read, operate, admin] = [READ, OPERATE, ADMIN].map(Needs::InProject);
+    routes
+        .get(in_project!("/channels"), read, channels::list, docs::channels::list)
+        .post(in_project!("/channels"), admin, channels::create, docs::channels::create)
+        .get(in_project!("/channels/{name}"), read, channels::one, docs::channels::one)
+        .put(in_project!("/channels/{name}"), admin, channels::replace, docs::channels::replace)
+        .patch(in_project!("/channels/{name}"), admin, channels::merge, docs::channels::merge)
+        .delete(in_project!("/channels/{name}"), admin, channels::delete, docs::channels::delete)
+        .post(in_project!("/channels/{name}/pause"), operate, channels::pause, docs::channels::pause)
+        .post(in_project!("/channels/{name}/resume"), operate, channels::resume, docs::channels::resume)
+        .get(in_project!("/channels/{name}/queue"), read, channels::queue, docs::channels::queue)
+        .get(in_project!("/channels/{name}/dlq"), read, channels::dead_letters, docs::channels::dead_letters)
+        .post(
+            in_project!("/channels/{name}/queue/attempt-now"),
+            operate,
+            channels::attempt_head_now,
+            docs::channels::attempt_head_now,
+        )
+        .get(in_project!("/services"), read, services::list, docs::services::list)
+        .post(in_project!("/services"), admin, services::create, docs::services::create)
+        .get(in_project!("/services/{name}"), read, services::one, docs::services::one)
+        .put(in_project!("/services/{name}"), admin, services::replace, docs::services::replace)
+        .patch(in_project!("/services/{name}"), admin, services::merge, docs::services::merge)
+        .delete(in_project!("/services/{name}"), admin, services::delete, docs::services::delete)
+        .post(in_project!("/services/{name}/pause"), operate, services::pause, docs::services::pause)
+        .post(in_project!("/services/{name}/resume"), operate, services::resume, docs::services::resume)
 }
 
 fn of_deliveries(routes: Routes) -> Routes {

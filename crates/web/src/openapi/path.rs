@@ -10,6 +10,8 @@ fn meaning(before: &str, name: &str) -> Option<(Schema, &'static str)> {
     Some(match (before, name) {
         ("projects", "project") => (shapes::name().example("default"), "The project, by its name or its id."),
         ("connections", "name") => (shapes::name(), "The connection, by its name."),
+        ("channels", "name") => (shapes::name().example("Orders"), "The channel, by its name."),
+        ("services", "name") => (shapes::name().example("orders.order-intake"), "The service, by its name."),
         ("security", "name") => (shapes::name().example("Billing login"), "The security definition, by its name."),
         ("endpoints", "endpoint") => (Schema::id("ep_"), "The endpoint, by its id."),
         ("subscriptions", "subscription") => (Schema::id("sub_"), "The subscription, by its id."),
@@ -17,6 +19,7 @@ fn meaning(before: &str, name: &str) -> Option<(Schema, &'static str)> {
         ("subscriptions", "name") => (shapes::name().example("audit"), "The subscription, by its name."),
         ("topics", "topic") => (shapes::topic_name(), "The topic, by its name."),
         ("keys", "key") => (Schema::text().example("CI"), "The key, by its id or its name."),
+        ("users", "user") => (Schema::text().example("ada@example.org"), "The user, by id or by name."),
         ("deliveries" | "dlq", "id") => (shapes::delivery_id(), "The delivery, by its id: the `msg_id` of a result."),
         ("jobs", "id") => (Schema::id("job_"), "The job, by its id."),
         ("raw", "rest") => {

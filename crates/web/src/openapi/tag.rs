@@ -8,28 +8,32 @@ pub enum Tag {
     Webhooks,
     Jobs,
     Connections,
+    Channels,
     Security,
     Topics,
     Configuration,
     Projects,
     Keys,
+    Users,
     Audit,
     Server,
 }
 
 impl Tag {
-    pub const ALL: [Tag; 13] = [
+    pub const ALL: [Tag; 15] = [
         Tag::Sending,
         Tag::Deliveries,
         Tag::DeadLetters,
         Tag::Webhooks,
         Tag::Jobs,
         Tag::Connections,
+        Tag::Channels,
         Tag::Security,
         Tag::Topics,
         Tag::Configuration,
         Tag::Projects,
         Tag::Keys,
+        Tag::Users,
         Tag::Audit,
         Tag::Server,
     ];
@@ -42,11 +46,13 @@ impl Tag {
             Tag::Webhooks => "Webhooks: events, endpoints, subscriptions",
             Tag::Jobs => "Bulk acts and jobs",
             Tag::Connections => "Connections and their queues",
+            Tag::Channels => "Channels and services",
             Tag::Security => "Security definitions",
             Tag::Topics => "Topics and subscriptions",
             Tag::Configuration => "Configuration as a file",
             Tag::Projects => "Projects",
             Tag::Keys => "API keys",
+            Tag::Users => "Users of the dashboard",
             Tag::Audit => "Audit log",
             Tag::Server => "The server itself",
         }
@@ -68,13 +74,19 @@ impl Tag {
                 "One act over many deliveries, by ids or by filter. It goes on by itself and survives a restart."
             }
             Tag::Connections => "Where requests go, under which delivery policy, and what waits there.",
-            Tag::Security => "The credentials that requests go out with. A secret goes in and never comes out again.",
+            Tag::Channels => {
+                "Addresses that accept requests at once and run a service for each, from a durable queue; and the services."
+            }
+            Tag::Security => {
+                "The credentials that requests go out with, or that callers of a channel show. A secret goes in and never comes out again."
+            }
             Tag::Topics => "Messages that are published once and pulled by each subscription.",
             Tag::Configuration => {
                 "Everything that is configured as one YAML file, with a difference before it is applied."
             }
             Tag::Projects => "Projects keep connections, keys and deliveries apart.",
             Tag::Keys => "Who may use this API, and for what. A key is shown once, when it is made.",
+            Tag::Users => "Who may log in to the dashboard, and as what. A password goes in and never comes out again.",
             Tag::Audit => "Who changed what, and who saw which body.",
             Tag::Server => "Health, figures, and this description.",
         }

@@ -3,9 +3,13 @@
 //! Nothing here is recorded, and neither `Debug` nor an error shows a secret. It must not know where definitions are kept or how secrets
 //! are sealed.
 
+mod admit;
 mod answer;
+mod assertion;
 mod cache;
 mod oauth2;
+
+pub use admit::{Admission, Doorkeeper};
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +21,10 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use postrider_core::security::{PasswordType, SecuritySpec};
 use postrider_core::{MASK, NoAnswer, NoAnswerKind, Secret};
 
+use crate::send::Stamp;
 use crate::send::connect::Connector;
+use crate::signature::SigningKey;
+use assertion::Signer;
 use cache::Token;
 use oauth2::TokenSource;
 
@@ -29,6 +36,8 @@ enum Kind {
     OAuth2(Arc<TokenSource>),
     /// Nothing for a header: it goes into the envelope.
     Wss(UserPassword),
+    /// Nothing to send: what requests to us are signed with.
+    Signature(Box<SigningKey>),
 }
 
 /// Who a UsernameToken is for.
@@ -53,8 +62,12 @@ pub(crate) struct Authorization {
 pub enum CredentialsError {
     #[error("`{key}` has characters that a header cannot carry")]
     NotAHeader { key: &'static str },
+    #[error("`secret` is no signing key: allowed is {}", crate::signature::KEYS)]
+    NotAKey,
     #[error("`token_url` is not an address")]
     TokenUrl,
+    #[error("`private_key` {0}")]
+    PrivateKey(&'static str),
 }
 
 impl Credentials {
@@ -77,7 +90,13 @@ impl Credentials {
             }
             SecuritySpec::Bearer => fixed(AUTHORIZATION, &format!("Bearer {}", secret.expose())),
             SecuritySpec::OAuth2(client) => {
-                let source = TokenSource::new(client, secret).map_err(|_| CredentialsError::TokenUrl)?;
+                let source = TokenSource::new(client, secret, None).map_err(|_| CredentialsError::TokenUrl)?;
+                Ok(Credentials(Kind::OAuth2(Arc::new(source))))
+            }
+            SecuritySpec::Smart { client, algorithm, key_id } => {
+                let names = [key_id.clone(), client.client_id.clone(), client.token_url.to_string()];
+                let signer = Signer::new(*algorithm, secret, names).map_err(CredentialsError::PrivateKey)?;
+                let source = TokenSource::new(client, secret, Some(signer)).map_err(|_| CredentialsError::TokenUrl)?;
                 Ok(Credentials(Kind::OAuth2(Arc::new(source))))
             }
             SecuritySpec::Wss { username, password_type } => Ok(Credentials(Kind::Wss(UserPassword {
@@ -85,6 +104,10 @@ impl Credentials {
                 password: secret.clone(),
                 password_type: *password_type,
             }))),
+            SecuritySpec::WebhookSignature => {
+                let key = SigningKey::read(secret).map_err(|_| CredentialsError::NotAKey)?;
+                Ok(Credentials(Kind::Signature(Box::new(key))))
+            }
         }
     }
 
@@ -92,33 +115,46 @@ impl Credentials {
     pub(crate) fn in_envelope(&self) -> Option<&UserPassword> {
         match &self.0 {
             Kind::Wss(user) => Some(user),
-            Kind::Fixed(_) | Kind::OAuth2(_) => None,
+            Kind::Fixed(_) | Kind::OAuth2(_) | Kind::Signature(_) => None,
         }
     }
 
     /// Whether each attempt needs a time and a nonce of its own.
     pub fn is_stamped(&self) -> bool {
-        self.in_envelope().is_some()
+        match &self.0 {
+            Kind::Fixed(_) | Kind::Signature(_) => false,
+            Kind::OAuth2(source) => source.is_stamped(),
+            Kind::Wss(_) => true,
+        }
     }
 
     /// The header, if it can be had without waiting.
     pub(crate) fn ready(&self) -> Option<Authorization> {
         match &self.0 {
             Kind::Fixed(fixed) => Some(fixed.clone()),
-            Kind::OAuth2(_) | Kind::Wss(_) => None,
+            Kind::OAuth2(_) | Kind::Wss(_) | Kind::Signature(_) => None,
         }
     }
 
     /// The header, fetched if need be. Dropping the future ends the waiting and not the fetch.
-    pub(crate) async fn fetched(&self, connector: &Arc<Connector>) -> Result<Authorization, NoAnswer> {
+    /// `stamp` is that of the attempt, where [`Credentials::is_stamped`] asks for one.
+    pub(crate) async fn fetched(
+        &self,
+        connector: &Arc<Connector>,
+        stamp: Option<Stamp>,
+    ) -> Result<Authorization, NoAnswer> {
         match &self.0 {
             Kind::Fixed(fixed) => Ok(fixed.clone()),
             Kind::OAuth2(source) => {
-                let token = source.token(connector).await?;
+                let token = source.token(connector, stamp).await?;
                 Ok(Authorization { name: AUTHORIZATION, value: token.header.clone(), token: Some(token) })
             }
             Kind::Wss(_) => {
                 let detail = "a security definition of type wss is for connections of type soap".to_owned();
+                Err(NoAnswer { kind: NoAnswerKind::Unsendable, detail })
+            }
+            Kind::Signature(_) => {
+                let detail = "a security definition of type webhook_signature is for channels".to_owned();
                 Err(NoAnswer { kind: NoAnswerKind::Unsendable, detail })
             }
         }

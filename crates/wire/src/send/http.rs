@@ -13,6 +13,7 @@ use http::Response;
 use hyper::body::Incoming;
 use postrider_core::connection::Connection;
 use postrider_core::id::ConnectionId;
+use postrider_core::reach::{ReachStage, Reached};
 use postrider_core::{NoAnswerKind, Reply};
 use tokio::time::Sleep;
 
@@ -20,6 +21,7 @@ use super::answer::answer;
 use super::cause;
 use super::connect::Connector;
 use super::link::{Broken, Link, OutgoingRequest};
+use super::reach::{self, Reach, Trial};
 use super::route::{Route, RouteError};
 use super::{Outgoing, Sender, request};
 use crate::auth::Authorization;
@@ -97,23 +99,25 @@ impl HttpSender {
         }
         tokio::select! {
             biased;
-            fetched = credentials.fetched(&self.connector) => fetched.map(Some).map_err(Reply::Unanswered),
+            fetched = credentials.fetched(&self.connector, outgoing.stamp) => fetched.map(Some).map_err(Reply::Unanswered),
             () = deadline => Err(timed_out(route, outgoing, Stage::Token)),
         }
     }
 
     async fn attempt(&self, outgoing: &Outgoing, mut deadline: Pin<&mut Sleep>) -> Result<Reply, Reply> {
         let unsendable = |detail: String| Reply::unanswered(NoAnswerKind::Unsendable, detail);
-        let route = self.route(&outgoing.connection).map_err(|error| unsendable(error.to_string()))?;
+        let route = self.route(outgoing.at()).map_err(|error| unsendable(error.to_string()))?;
         let authorization = self.authorization(&route, outgoing, deadline.as_mut()).await?;
         let request = request::build(&route, outgoing, authorization.as_ref());
         let request = request.map_err(|error| unsendable(error.to_string()))?;
         // Dropped after the link went back to the pool, so sockets never outnumber slots.
-        let _slot = match route.slots.try_acquire() {
+        let is_beside = outgoing.service.as_ref().is_some_and(|run| run.is_beside_runs());
+        let slots = if is_beside { &route.beside } else { &route.slots };
+        let _slot = match slots.try_acquire() {
             Ok(slot) => slot,
             Err(_) => tokio::select! {
                 biased;
-                slot = route.slots.acquire() => {
+                slot = slots.acquire() => {
                     slot.map_err(|_| Reply::unanswered(NoAnswerKind::Internal, "the connection's sockets were closed"))?
                 }
                 () = deadline.as_mut() => return Err(timed_out(&route, outgoing, Stage::Slot)),
@@ -149,6 +153,21 @@ impl Sender for HttpSender {
             Ok(judged) => judged.map_err(|refused| refused.to_string()),
             // A slow name server says nothing about the name.
             Err(_) => Ok(()),
+        }
+    }
+
+    async fn reach(&self, wanted: Reach) -> Reached {
+        let route = match Route::new(&wanted.connection, self.pool_idle_timeout) {
+            Ok(route) => route,
+            Err(error) => return Reached::not(ReachStage::Resolve, NoAnswerKind::Unsendable, error.to_string()),
+        };
+        let origin = &route.origin;
+        let (to, tls) = (origin.destination(), origin.tls.as_ref());
+        let trial = Trial { connector: &self.connector, to, tls, timeout: wanted.timeout };
+        match reach::request(&wanted, origin.host_header.clone()) {
+            None => trial.connect().await,
+            Some(Ok(request)) => trial.ask(&wanted, request).await,
+            Some(Err(why)) => Reached::not(ReachStage::Resolve, NoAnswerKind::Unsendable, why),
         }
     }
 

@@ -6,10 +6,12 @@ use async_trait::async_trait;
 use postrider_core::Reply;
 use postrider_core::connection::{Connection, ConnectionKind};
 use postrider_core::id::ConnectionId;
+use postrider_core::reach::Reached;
 
 use super::http::{HttpOptions, HttpSender};
 use super::mllp::MllpSender;
-use super::{Outgoing, Sender, soap};
+use super::reach::Reach;
+use super::{Outgoing, Sender, fhir, soap};
 use crate::egress::Egress;
 
 pub struct Senders {
@@ -29,10 +31,19 @@ impl Senders {
 impl Sender for Senders {
     async fn send(&self, outgoing: Outgoing) -> Reply {
         match outgoing.connection.kind() {
-            ConnectionKind::Rest | ConnectionKind::Webhook => self.http.send(outgoing).await,
+            ConnectionKind::Rest
+            | ConnectionKind::Webhook
+            | ConnectionKind::ChannelRest
+            | ConnectionKind::ChannelSoap
+            | ConnectionKind::ChannelMllp
+            | ConnectionKind::Service => self.http.send(outgoing).await,
             ConnectionKind::Mllp => self.mllp.send(outgoing).await,
             ConnectionKind::Soap => match soap::request(outgoing) {
                 Ok(over_http) => soap::read(self.http.send(over_http).await),
+                Err(reply) => reply,
+            },
+            ConnectionKind::Fhir => match fhir::request(outgoing) {
+                Ok(over_http) => fhir::read(self.http.send(over_http.clone()).await, &over_http),
                 Err(reply) => reply,
             },
         }
@@ -40,10 +51,22 @@ impl Sender for Senders {
 
     async fn may_reach(&self, connection: &Arc<Connection>) -> Result<(), String> {
         match connection.kind() {
-            ConnectionKind::Rest | ConnectionKind::Webhook | ConnectionKind::Soap => {
-                self.http.may_reach(connection).await
-            }
+            ConnectionKind::Rest
+            | ConnectionKind::Webhook
+            | ConnectionKind::Soap
+            | ConnectionKind::Fhir
+            | ConnectionKind::Service => self.http.may_reach(connection).await,
+            // What it runs is judged when it is dialled.
+            ConnectionKind::ChannelRest | ConnectionKind::ChannelSoap | ConnectionKind::ChannelMllp => Ok(()),
             ConnectionKind::Mllp => self.mllp.may_reach(connection).await,
+        }
+    }
+
+    async fn reach(&self, wanted: Reach) -> Reached {
+        match wanted.connection.kind() {
+            ConnectionKind::Mllp => self.mllp.reach(wanted).await,
+            // Of a channel it says that there is nothing to dial.
+            _ => self.http.reach(wanted).await,
         }
     }
 

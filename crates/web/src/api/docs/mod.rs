@@ -5,6 +5,7 @@
 
 pub mod alerts;
 pub mod audit;
+pub mod channels;
 pub mod configuration;
 pub mod connections;
 pub mod deliveries;
@@ -18,6 +19,7 @@ pub mod health;
 pub mod jobs;
 pub mod keys;
 pub mod metrics;
+pub mod ping;
 pub mod projects;
 pub mod publish_batch;
 pub mod queues;
@@ -25,13 +27,16 @@ pub mod raw;
 pub mod schedule;
 pub mod security;
 pub mod send;
+pub mod services;
 pub mod subscriptions;
 pub mod topic_messages;
 pub mod topics;
 pub mod transformations;
+pub mod users;
 
 use http::StatusCode;
 use postrider_core::connection::ConnectionKind;
+use postrider_core::delivery::Label;
 use serde_json::json;
 
 use super::filter::{COUNTS, TEXT_BYTES_MAX, TIMES};
@@ -70,11 +75,13 @@ fn filters(mut operation: Operation) -> Operation {
         .query("type", kinds(), "The connection's type, where its name alone is ambiguous.")
         .query("id", shapes::delivery_id(), "One delivery.")
         .query("cid", text().example("20260312-120534-7301-0a1b2c3d4"), "The correlation id, whole.")
+        .query("label", Schema::words(Label::ALL.map(Label::as_str)), "What people call where it stands.")
         .query("error", shapes::failure(), "The failure code.")
         .query("error_text", text().example("timed out"), "A part of the last error's text; capitals do not matter.")
         .query("event_type", text().example("invoice.paid"), "The event's type, whole.")
         .query("event_id", Schema::id("evt_"), "The deliveries of one event.")
         .query("endpoint", Schema::id("ep_"), "A webhook endpoint, by its id.")
+        .query("subscription", Schema::id("sub_"), "The subscription that made it, by its id.")
         .query("origin", shapes::origin(), "How it came in.")
         .query("method", method(), "The request's method.")
         .query("path", Schema::text().length(0, TEXT_BYTES_MAX).example("/invoices"), "The request's path, whole.")

@@ -31,7 +31,9 @@ fn new_definition(kind: SecurityKind) -> Schema {
             SecurityKind::ApiKey => "NewApiKey",
             SecurityKind::Bearer => "NewBearer",
             SecurityKind::OAuth2 => "NewOAuth2",
+            SecurityKind::Smart => "NewSmart",
             SecurityKind::Wss => "NewWss",
+            SecurityKind::WebhookSignature => "NewWebhookSignature",
         },
     )
 }
@@ -42,7 +44,9 @@ fn changed_definition(kind: SecurityKind) -> Schema {
         SecurityKind::ApiKey => "ApiKeyChange",
         SecurityKind::Bearer => "BearerChange",
         SecurityKind::OAuth2 => "OAuth2Change",
+        SecurityKind::Smart => "SmartChange",
         SecurityKind::Wss => "WssChange",
+        SecurityKind::WebhookSignature => "WebhookSignatureChange",
     })
 }
 
@@ -69,7 +73,9 @@ fn definition(kind: SecurityKind) -> Schema {
         SecurityKind::ApiKey => "ApiKey",
         SecurityKind::Bearer => "Bearer",
         SecurityKind::OAuth2 => "OAuth2",
+        SecurityKind::Smart => "Smart",
         SecurityKind::Wss => "Wss",
+        SecurityKind::WebhookSignature => "WebhookSignature",
     })
 }
 
