@@ -31,6 +31,7 @@ use serde::{Deserialize, Serialize};
 use crate::envelope::Payload;
 use crate::id::{BodyId, Cid, ConnectionId, DeliveryId, EventId, ProjectId, SubscriptionId};
 use crate::message::RequestHead;
+use crate::ordering::Line;
 use crate::schedule::LadderTerms;
 use crate::{Failure, Timestamp, Wait};
 
@@ -175,6 +176,8 @@ pub struct EventRef {
     /// Whose selector it matched; the subscription may be gone since.
     pub subscription_id: SubscriptionId,
     pub payload: Payload,
+    /// The line of its queue in which it goes strictly behind those before it (R15); `None`: nothing holds it back.
+    pub line: Option<Line>,
 }
 
 /// The part of a delivery that decisions change, always as a whole (law 2).

@@ -220,6 +220,7 @@ fn delivery(
             happened_at: message.published_at,
             subscription_id: subscription.id,
             payload: connection.spec.target.webhook().map_or(Payload::Data, |endpoint| endpoint.payload),
+            line: subscription.spec.line(&connection.spec, &body.bytes),
         }),
         ladder,
         progress: Progress::accepted(now),

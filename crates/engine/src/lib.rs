@@ -5,6 +5,7 @@
 
 mod actor;
 mod administration;
+mod admission;
 mod alerts;
 mod announcer;
 mod attempt;
@@ -14,6 +15,7 @@ mod call_log;
 pub mod clock;
 mod configuring;
 mod connections;
+mod deferring;
 pub mod dice;
 mod dispatcher;
 mod endpointing;

@@ -96,6 +96,7 @@ impl Engine {
                     happened_at: now,
                     subscription_id: SubscriptionId::from_u128(0),
                     payload: Payload::Envelope,
+                    line: None,
                 };
                 envelope::body(&event, &data)
             }

@@ -15,6 +15,7 @@ use crate::audit::AuditLog;
 use crate::calls::KeyedCalls;
 use crate::configure::StoreConfigure;
 use crate::credentials::Credentials;
+use crate::deferrals::Deferrals;
 use crate::endpoints::Endpoints;
 use crate::events::Events;
 use crate::jobs::Jobs;
@@ -37,6 +38,7 @@ pub trait Store:
     + AuditLog
     + Endpoints
     + Events
+    + Deferrals
     + StoreVitals
     + Alerts
     + Signals

@@ -11,6 +11,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use postrider_core::connection::Connection;
 use postrider_core::decide::{Decision, Event, Gate, Snapshot, before_attempt, decide, leaves_at};
+use postrider_core::deferral::DeferredBy;
 use postrider_core::delivery::{Progress, Status};
 use postrider_core::id::{CommandId, DeliveryId};
 use postrider_core::log;
@@ -19,8 +20,13 @@ use postrider_core::{Reply, Timestamp, attempt::Attempt};
 use postrider_store::{CommandAnswer, Guard, NewBody, Placement, Settled, Settlement, StoreError, WindowLimit};
 use tokio::sync::mpsc;
 
-use super::window::Window;
-use super::{Exit, Post, STORE_PAUSE, ToRunner, earlier, given_up, not_begun, outgoing, refused, was_made};
+use super::held_up::HeldUp;
+use super::slots::Wish;
+use super::window::{Entry, Window};
+use super::{
+    Exit, LOOK_FOR_SLOTS, Post, SHORTEST_WAIT, STORE_PAUSE, ToRunner, earlier, given_up, not_begun, outgoing, refused,
+    was_made,
+};
 use crate::attempt::{self, Ended};
 use crate::dispatcher;
 use crate::notifier::Caller;
@@ -43,6 +49,10 @@ struct Fifo {
     handled: BTreeSet<CommandId>,
     /// Ends once nothing is under way.
     leaving: Option<Exit>,
+    /// What a limit or the endpoint's breaker holds up (R04).
+    held_up: HeldUp,
+    /// The attempt under way shows whether the endpoint is back.
+    is_probe: bool,
     /// The store did not answer: not asked again before this time.
     rest_until: Option<Timestamp>,
 }
@@ -58,6 +68,9 @@ enum Next {
 
 /// Runs until told to stop, or until the queue is somebody else's.
 pub(crate) async fn run(post: Post, inbox: &mut mpsc::UnboundedReceiver<ToRunner>) -> Exit {
+    let Some(connection) = post.connection() else { return Exit::Deleted };
+    // One attempt at a time, and never one of intake's.
+    post.handle.slots.open(&post.shared, &connection, post.handle.inbox(), post.lease, 1, true);
     let options = &post.shared.options;
     let limit = WindowLimit { deliveries_max: options.window_deliveries_max, bytes_max: options.window_bytes_max };
     let mut fifo = Fifo {
@@ -69,48 +82,58 @@ pub(crate) async fn run(post: Post, inbox: &mut mpsc::UnboundedReceiver<ToRunner
         commands: post.has_commands,
         handled: BTreeSet::new(),
         leaving: None,
+        held_up: HeldUp::default(),
+        is_probe: false,
         rest_until: None,
         post,
     };
-    // What this process has just stored cannot have been in flight with a former owner.
-    let mut own_from = None;
-    while let Ok(message) = inbox.try_recv() {
-        if let ToRunner::Fresh { loaded, .. } = &message {
-            own_from = own_from.or(loaded.delivery.position);
-        }
-        fifo.hear(message);
-    }
-    let interrupted = fifo.post.has_claims && fifo.settle_former_claims().await;
-    if fifo.post.taken_over && !interrupted {
-        fifo.note_interruption(own_from).await;
-    }
-    loop {
+    let exit = fifo.live(inbox).await;
+    fifo.post.handle.slots.close(fifo.post.shared.now());
+    exit
+}
+
+impl Fifo {
+    async fn live(&mut self, inbox: &mut mpsc::UnboundedReceiver<ToRunner>) -> Exit {
+        // What this process has just stored cannot have been in flight with a former owner.
+        let mut own_from = None;
         while let Ok(message) = inbox.try_recv() {
-            fifo.hear(message);
-        }
-        let (sleep, sleep_until) = match fifo.step().await {
-            Next::Exit(exit) => return exit,
-            Next::Again => continue,
-            Next::Event => (None, None),
-            Next::At(time) => (None, Some(time)),
-            Next::In(pause) => (Some(pause), None),
-        };
-        let shared = Arc::clone(&fifo.post.shared);
-        let wake = async {
-            match (sleep, sleep_until) {
-                (Some(pause), _) => tokio::time::sleep(pause).await,
-                (None, Some(time)) => shared.sleep_until(time).await,
-                (None, None) => std::future::pending().await,
+            if let ToRunner::Fresh { loaded, .. } = &message {
+                own_from = own_from.or(loaded.delivery.position);
             }
-        };
-        tokio::select! {
-            biased;
-            message = inbox.recv() => match message {
-                Some(message) => fifo.hear(message),
-                None => return Exit::Stopped,
-            },
-            ended = landing(&mut fifo.flight) => fifo.attempt_ended(ended),
-            () = wake => {}
+            self.hear(message);
+        }
+        let interrupted = self.post.has_claims && self.settle_former_claims().await;
+        if self.post.taken_over && !interrupted {
+            self.note_interruption(own_from).await;
+        }
+        loop {
+            while let Ok(message) = inbox.try_recv() {
+                self.hear(message);
+            }
+            let (sleep, sleep_until) = match self.step().await {
+                Next::Exit(exit) => return exit,
+                Next::Again => continue,
+                Next::Event => (None, None),
+                Next::At(time) => (None, Some(time)),
+                Next::In(pause) => (Some(pause), None),
+            };
+            let shared = Arc::clone(&self.post.shared);
+            let wake = async {
+                match (sleep, sleep_until) {
+                    (Some(pause), _) => tokio::time::sleep(pause).await,
+                    (None, Some(time)) => shared.sleep_until(time).await,
+                    (None, None) => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                message = inbox.recv() => match message {
+                    Some(message) => self.hear(message),
+                    None => return Exit::Stopped,
+                },
+                ended = landing(&mut self.flight) => self.attempt_ended(ended),
+                () = wake => {}
+            }
         }
     }
 }
@@ -160,8 +183,12 @@ impl Fifo {
         match self.post.connection() {
             None => self.leave(Exit::Deleted),
             Some(connection) if !connection.spec.policy.queue.ordered => self.leave(Exit::OrderChanged),
-            Some(connection) if connection.is_held() => self.dismiss_waiting(),
-            Some(_) => {}
+            Some(connection) => {
+                self.post.handle.slots.change(&connection, 1, 1);
+                if connection.is_held() {
+                    self.dismiss_waiting();
+                }
+            }
         }
     }
 
@@ -183,6 +210,7 @@ impl Fifo {
     /// What is under way may reach the remote system, but its outcome is no longer ours to write.
     fn lose(&mut self) {
         self.leaving = Some(Exit::Lost);
+        self.post.handle.slots.close(self.post.shared.now());
         self.flight = None;
         self.dismiss_waiting();
     }
@@ -217,6 +245,9 @@ impl Fifo {
     async fn step(&mut self) -> Next {
         if self.commands && self.leaving.is_none() {
             self.take_commands().await;
+        }
+        if self.leaving.is_none() {
+            self.post.write_held_up(&mut self.held_up).await;
         }
         if self.flight.is_some() {
             return Next::Event;
@@ -301,11 +332,34 @@ impl Fifo {
                     self.apply_to_head(decision, None, None);
                     Next::Again
                 }
-                None => {
-                    self.begin(live, policy_of, now);
-                    Next::Event
-                }
+                None => self.begin_unless_held_up(live, policy_of, behind_leaves, now),
             },
+        }
+    }
+
+    /// A deferral: nothing is sent, no attempt is used and no ladder moves (R04).
+    fn begin_unless_held_up(
+        &mut self,
+        live: &Arc<Connection>,
+        policy_of: Arc<Connection>,
+        behind_leaves: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Next {
+        match self.post.handle.slots.take(&self.post.shared, Wish { slots: 1, unsent: false, now }) {
+            Ok(_) => {
+                self.post.find_held_up(&mut self.held_up, None, now);
+                self.begin(live, policy_of, now);
+                self.held_up.write_at().map_or(Next::Event, Next::At)
+            }
+            Err(deferral) => {
+                self.post.find_held_up(&mut self.held_up, Some(deferral), now);
+                let look_at = match deferral.by {
+                    DeferredBy::ProjectConcurrency => Some(now + LOOK_FOR_SLOTS),
+                    _ => deferral.until,
+                };
+                let at = earlier(earlier(look_at, behind_leaves), self.held_up.write_at());
+                at.map_or(Next::Event, |at| Next::At(at.max(now + SHORTEST_WAIT)))
+            }
         }
     }
 
@@ -339,6 +393,7 @@ impl Fifo {
 
     fn begin(&mut self, live: &Arc<Connection>, policy_of: Arc<Connection>, now: Timestamp) {
         let Some(head) = self.window.head_mut() else { return };
+        self.is_probe = self.post.handle.slots.begins();
         if head.caller.as_ref().is_some_and(|caller| !caller.begin()) {
             head.caller = None;
         }
@@ -353,6 +408,10 @@ impl Fifo {
 
     fn attempt_ended(&mut self, ended: Ended) {
         let Ended { reply, verdict, record } = ended;
+        if let Some((_, connection)) = &self.round {
+            self.post.circuit_heard(connection, &verdict, self.is_probe);
+        }
+        self.post.handle.slots.give_back(self.post.lease, 1);
         let Some(head) = self.window.head_mut() else { return };
         if head.caller.as_ref().is_some_and(|caller| !caller.is_there()) {
             head.caller = None;
@@ -374,13 +433,14 @@ impl Fifo {
     fn give_up(&mut self, id: DeliveryId, policy_of: &Connection) {
         let shared = &self.post.shared;
         let Some(live) = self.post.connection() else { return };
+        let behind = self.window.head().map(Entry::id).filter(|head| *head != id);
         let Some(entry) = self.window.find_mut(id) else { return };
         let snapshot = Snapshot {
             progress: &entry.delivery.progress,
             policy: &policy_of.spec.policy,
             ladder: entry.delivery.ladder.as_ref(),
         };
-        let Some(decision) = given_up(shared, snapshot, live.open_since(), shared.now()) else { return };
+        let Some(decision) = given_up(shared, snapshot, live.open_since(), shared.now(), behind) else { return };
         let Some(entry) = self.window.remove(id) else { return };
         let caller = entry.caller.map(|caller| (caller, decision.progress.clone()));
         self.hand_over(

@@ -27,8 +27,6 @@ pub struct Settings {
     pub opened: Vec<IpNet>,
     /// `POSTRIDER_MASK_HEADERS`, beside those that always are (D14).
     pub masked_headers: MaskedHeaders,
-    /// Set to another value than the default, checked, and not used by anything yet.
-    without_effect: Vec<&'static str>,
 }
 
 /// A whole number in the environment, with its default and its range.
@@ -104,7 +102,7 @@ impl Settings {
         let (alert_every_s, alert_disk_mb, mail_retry_s) =
             (number(&ALERT_EVERY), number(&ALERT_DISK), number(&MAIL_RETRY));
         let log_retention_s = number(&LOG_RETENTION);
-        let unused = [(&CLAIM_TIMEOUT, number(&CLAIM_TIMEOUT))];
+        let claim_timeout_s = number(&CLAIM_TIMEOUT);
         let retry_after_s = number(&RETRY_AFTER_MAX);
         let caps = [(&DELIVERY_CAP, Ladder::webhook()), (&FORWARD_CAP, Ladder::forward())];
         let caps = caps.map(|(cap, ladder)| (cap, number(cap), ladder));
@@ -156,24 +154,13 @@ impl Settings {
                     forward_cap: Wait::from_secs(forward_cap_h * 3600),
                     retry_after_max: Wait::from_secs(retry_after_s),
                 },
+                claim_timeout: Wait::from_secs(claim_timeout_s),
                 health: Bounds { write: Wait::from_secs(stalled_s), ..Bounds::default() },
                 ..EngineOptions::default()
             },
             opened,
             masked_headers,
-            without_effect: unused
-                .iter()
-                .filter(|(number, value)| *value != number.default)
-                .map(|(number, _)| number.name)
-                .collect(),
         })
-    }
-
-    /// A setting that changes nothing is not passed over in silence.
-    pub fn say_what_has_no_effect(&self) {
-        for name in &self.without_effect {
-            tracing::warn!(event = log::SETTING_WITHOUT_EFFECT, "{name} is checked and has no effect in this version");
-        }
     }
 }
 
@@ -250,12 +237,12 @@ mod tests {
     fn nothing_set_is_the_defaults_and_what_is_set_is_taken() {
         let settings = read(&[("POSTRIDER_LEASE_SECONDS", "")]).unwrap();
         assert_eq!((settings.engine.lease, settings.log.as_str()), (Wait::from_secs(15), "info"));
-        assert_eq!((settings.admin_key, settings.without_effect.len()), (None, 0));
+        assert_eq!((settings.admin_key, settings.engine.claim_timeout), (None, Wait::from_secs(300)));
         let pairs =
             [("POSTRIDER_LEASE_SECONDS", "30"), ("POSTRIDER_LOG", "debug"), ("WEBHOOK_CLAIM_TIMEOUT_SECONDS", "301")];
         let settings = read(&pairs).unwrap();
         assert_eq!((settings.engine.lease, settings.log.as_str()), (Wait::from_secs(30), "debug"));
-        assert_eq!(settings.without_effect, ["WEBHOOK_CLAIM_TIMEOUT_SECONDS"]);
+        assert_eq!(settings.engine.claim_timeout, Wait::from_secs(301));
     }
 
     #[test]

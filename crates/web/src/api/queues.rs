@@ -3,11 +3,11 @@
 use axum::response::Response;
 use http::StatusCode;
 use postrider_core::decide::ByHand;
-use postrider_core::delivery::Status;
+use postrider_core::delivery::{Delivery, Status};
 use postrider_store::{DeliveryFilter, PageRequest};
 
 use super::deliveries::answer;
-use super::shapes::delivery_json;
+use super::shapes::{delivery_json, with_deferral};
 use super::{Acting, connection_ref, list_response};
 use crate::problem::Problem;
 use crate::read::{Query, Segments};
@@ -19,8 +19,11 @@ pub async fn queue(Acting(state): Acting, segments: Segments, mut query: Query) 
     query.finish()?;
     let connection = state.engine.connection(project, &named).await?;
     let found = state.read().queue(connection.id, page).await?;
-    let data =
-        found.items.iter().map(|delivery| delivery_json(delivery, Some(&connection.name), state.masked())).collect();
+    let deferred = state.engine.deferred(&found.items).await?;
+    let shown = |delivery: &Delivery| {
+        with_deferral(delivery_json(delivery, Some(&connection.name), state.masked()), deferred.get(&delivery.id))
+    };
+    let data = found.items.iter().map(shown).collect();
     Ok(list_response(data, found.next_cursor))
 }
 
