@@ -9,6 +9,8 @@ use crate::Timestamp;
 
 const NANOS_PER_SECOND: i128 = 1_000_000_000;
 const NANOS_PER_MILLI: i128 = 1_000_000;
+/// Before every time that is ever asked about, and far from where a number ends.
+const LONG_AGO: i128 = i64::MIN as i128 * NANOS_PER_MILLI;
 /// A tenth of a second's worth may go at once after a rest.
 const BURST_PARTS: u32 = 10;
 /// A promise is at most a twentieth of a second's worth.
@@ -28,7 +30,7 @@ pub struct TokenBucket {
 impl TokenBucket {
     /// A full one. `per_second`: from 1 on.
     pub const fn new(per_second: NonZeroU32) -> Self {
-        TokenBucket { per_second, full_at: i128::MIN, asked_at: i128::MIN }
+        TokenBucket { per_second, full_at: LONG_AGO, asked_at: LONG_AGO }
     }
 
     pub const fn per_second(&self) -> NonZeroU32 {

@@ -40,6 +40,11 @@ impl Engine {
         self.shared.subscriptions.of(project)
     }
 
+    /// Of all projects.
+    pub fn all_push_subscriptions(&self) -> Vec<PushSubscription> {
+        self.shared.subscriptions.all()
+    }
+
     /// # Errors
     /// `NotFound`, also when it is another project's.
     pub fn push_subscription(&self, project: ProjectId, id: SubscriptionId) -> Result<Arc<PushSubscription>, Refusal> {

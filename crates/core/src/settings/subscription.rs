@@ -15,6 +15,17 @@ use crate::topic::TopicPattern;
 /// `transform_program_bytes_max`.
 const PROGRAM_BYTES_MAX: usize = 65_536;
 
+/// What a subscription of a file is sent to: one of these.
+pub const TARGET_KEYS: &[KeyDoc] = &[
+    key("endpoint", "none", "the name of an endpoint of the project", "Where it sends to; or `connection` instead."),
+    key(
+        "connection",
+        "none",
+        "a connection of the project by its type and name, such as `rest:Billing API`",
+        "Where it sends to, if that is no endpoint.",
+    ),
+];
+
 /// The keys of `webhook_subscription` beside `name` and what it is sent to.
 pub const PUSH_KEYS: &[KeyDoc] = &[
     key(

@@ -174,7 +174,6 @@ async fn r04_a_limited_endpoint_slows_no_other() {
     };
     assert_eq!(done(deliveries(&stage, &fast).await), 30);
     assert!(done(deliveries(&stage, &slow).await) <= 3);
-    assert_eq!(stage.store.counts(None).await.unwrap().processing, 0);
 }
 
 #[tokio::test(start_paused = true)]

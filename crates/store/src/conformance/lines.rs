@@ -156,7 +156,10 @@ pub async fn r15_a_queue_is_listed_with_those_who_wait_for_others(store: &dyn St
             break;
         }
     }
+    let foremost = [all[0], all[2], all[3]];
     assert_eq!(listed.len(), all.len(), "each once");
+    assert!(listed[..3].iter().all(|id| foremost.contains(id)), "those that may go first");
+    assert_eq!(listed[3..], [all[1], all[4], all[5]]);
     let mut behind = store.waits_behind(all.clone()).await.unwrap();
     behind.sort();
     assert_eq!(behind, [(all[1], all[0]), (all[4], all[0]), (all[5], all[3])]);
