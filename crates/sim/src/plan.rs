@@ -1,10 +1,12 @@
 //! What a seed decides before anything runs: which connections there are, what goes wrong, and when.
 
 use postrider_core::Wait;
-use postrider_engine::EngineOptions;
+use postrider_engine::{EngineOptions, Keyring, MasterKey};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Map, Value, json};
+
+use crate::hooks::HookPlan;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreKind {
@@ -17,6 +19,7 @@ pub struct Plan {
     pub seed: u64,
     pub store: StoreKind,
     pub connections: Vec<ConnectionPlan>,
+    pub hooks: HookPlan,
     pub operations: u32,
     /// How each life of the server ends but the last one, which ends in health.
     pub lives: Vec<LifeEnd>,
@@ -89,6 +92,7 @@ impl Plan {
             seed,
             store,
             connections,
+            hooks: HookPlan::draw(&mut StdRng::seed_from_u64(seed ^ 0x484F_4F4B)),
             operations: rng.random_range(5..70),
             lives: (0..crashes).map(|_| life_end(&mut rng)).collect(),
             faults,
@@ -139,6 +143,7 @@ fn options(workers: u32, rng: &mut StdRng) -> EngineOptions {
         other_workers: workers > 1,
         job_batch_max: [1, 2, 256][rng.random_range(0..3)],
         looks_at_itself: false,
+        keyring: Keyring::parse("key", &MasterKey::from_bytes([7; 32]).written()).unwrap_or_default(),
         ..EngineOptions::default()
     }
 }

@@ -2,7 +2,6 @@
 
 use http::HeaderName;
 use ipnet::IpNet;
-use postrider_core::log;
 use postrider_core::masking::MaskedHeaders;
 use postrider_core::readiness::Bounds;
 use postrider_core::schedule::Ladder;

@@ -33,6 +33,7 @@ impl Oracle {
     }
 
     async fn after_stop(&self) {
+        self.forget_rates();
         if let Err(error) = self.check_books().await {
             self.report(1, format!("the store cannot be read after a restart: {error}"));
         }
