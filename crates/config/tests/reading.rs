@@ -69,7 +69,7 @@ pubsub_subscription:
 
 #[test]
 fn d18_sections_to_come_are_named_as_such_and_not_taken_for_typos() {
-    for section in ["outgoing_fhir", "channel_rest", "channel_soap", "webhook_endpoint"] {
+    for section in ["outgoing_fhir", "channel_rest", "channel_soap"] {
         let refused = refusals(&format!("{section}:\n  - name: x\n"));
         assert!(refused.contains(&format!("the section `{section}` is not supported in this version")), "{refused}");
         assert!(!refused.contains("did you mean"));

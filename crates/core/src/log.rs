@@ -60,7 +60,11 @@ catalogue! {
     DECISION_REFUSED: "decision.refused", Error, "A defect: the store refuses a decision; its delivery is decided again.";
     DEMO_REFUSED: "demo.refused", Warn, "A request of the demo was refused.";
     DLQ_HELD_UP: "dlq.held_up", Warn, "The DLQ's action cannot be taken yet.";
+    ENDPOINTS_UNREAD: "endpoint.held_up", Warn, "How endpoints do cannot be read or written now; it is tried again.";
     ENDPOINT_KEY_NOT_MADE: "endpoint.key_not_made", Error, "A signing key for an endpoint could not be made: nothing is sent to it until it is rotated.";
+    ENDPOINT_OWNER_UNTOLD: "endpoint.owner_untold", Error, "The owner of an endpoint that was switched off could not be told: no address or mail server is set, or no mail was taken.";
+    ENDPOINT_SWITCHED_OFF: "endpoint.switched_off", Warn, "An endpoint was switched off; see `webhooks.md`.";
+    ENDPOINT_SWITCHED_ON: "endpoint.switched_on", Info, "An endpoint was switched on again.";
     HEALTH_FAILING: "health.failing", Warn, "A health check fails from now on; the line says which, and why.";
     HEALTH_OK: "health.ok", Info, "A health check is well again.";
     PROBE_FAILED: "health.probe_failed", Debug, "The store did not take the tiny write of the health check.";
@@ -86,6 +90,7 @@ catalogue! {
     MAIL_SENT: "mail.sent", Info, "A mail server has taken a mail.";
     MAIL_WAITS: "mail.waits", Warn, "A mail was not taken yet; it is tried again after a pause.";
     ACK_OF_ANOTHER: "mllp.ack_of_another", Warn, "With `ack_match: warn`, an acknowledgment of another message was taken.";
+    PAGE_BROKEN: "page.broken", Error, "A defect: a page of the dashboard could not be made.";
     PANICKED: "panicked", Error, "A defect: something panicked here; the line says where.";
     QUEUE_DEFERRED: "queue.deferred", Info, "What is due in a queue is held back by a limit or an open circuit, for longer than a second; the line says by which and until when.";
     QUEUE_NOT_DEFERRED: "queue.not_deferred", Info, "A queue is not held back any more.";

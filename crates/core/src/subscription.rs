@@ -84,6 +84,12 @@ impl PushSpec {
         })
     }
 
+    /// Whether its deliveries go one after another, by its own wish or by that of where it sends to.
+    pub fn keeps_order(&self, connection: &ConnectionSpec) -> bool {
+        let by_key = connection.target.webhook().is_some_and(|endpoint| endpoint.ordered_by_key);
+        self.ordering_enabled || by_key || connection.policy.queue.ordered
+    }
+
     /// The line in which a delivery of this body waits for those before it (R15). `None`: nothing is before it, or the whole queue is in order.
     pub fn line(&self, connection: &ConnectionSpec, body: &[u8]) -> Option<Line> {
         let endpoint = connection.target.webhook();

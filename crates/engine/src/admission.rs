@@ -90,11 +90,6 @@ impl ProjectGate {
         taken
     }
 
-    /// The same whatever the limits: for what is not sent.
-    pub fn take_anyway(&self, count: u32) {
-        self.lock().under_way += count;
-    }
-
     pub fn give_back_slots(&self, count: u32) {
         if count == 0 {
             return;

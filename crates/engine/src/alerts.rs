@@ -28,6 +28,8 @@ pub const ALERT_TOPIC: &str = "postrider.alert";
 const TOPIC_RETENTION: Wait = Wait::from_secs(7 * 24 * 3600);
 /// For `dead_letters_growing`.
 const GROWTH_WINDOW: Wait = Wait::from_secs(600);
+/// Endpoints read at once.
+const FAILING_ROWS: u32 = 1000;
 const MINUTE_MS: u64 = 60_000;
 const MEGABYTE: u64 = 1_000_000;
 
@@ -39,8 +41,17 @@ struct Book {
     open: BTreeMap<Place, Alert>,
     /// Of dead letters.
     growth: BTreeMap<ConnectionId, Growth>,
+    /// Since when endpoints have been failing, by the store.
+    failing: BTreeMap<ConnectionId, Timestamp>,
     /// Told by mail while it could not be written.
     unwritten: Option<Alert>,
+}
+
+impl Book {
+    /// In minutes.
+    fn failing_for(&self, id: ConnectionId, now: Timestamp) -> u64 {
+        self.failing.get(&id).map_or(0, |since| now.since(*since).as_millis() / MINUTE_MS)
+    }
 }
 
 /// One value, and what it is held against.
@@ -87,6 +98,7 @@ async fn look(shared: &Shared, book: &mut Book) -> Result<(), StoreError> {
     if let Some(first) = projects.first() {
         look_at_server(shared, book, first).await;
     }
+    book.failing = failing(shared).await?;
     for project in &projects {
         for summary in shared.store.queue_summaries(project.id).await? {
             shared.vitals.busy(Worker::Alerts);
@@ -104,6 +116,17 @@ async fn look(shared: &Shared, book: &mut Book) -> Result<(), StoreError> {
         }
     }
     Ok(())
+}
+
+async fn failing(shared: &Shared) -> Result<BTreeMap<ConnectionId, Timestamp>, StoreError> {
+    let mut failing = BTreeMap::new();
+    let mut after = None;
+    loop {
+        let rows = shared.store.failing_endpoints(after, FAILING_ROWS).await?;
+        let Some(last) = rows.last() else { return Ok(failing) };
+        after = Some(last.id);
+        failing.extend(rows.iter().filter_map(|row| Some((row.id, row.state.health.failing_since?))));
+    }
 }
 
 /// What is no project's: events go to the first one.
@@ -129,8 +152,13 @@ async fn look_at_queue(
     summary: &QueueSummary,
 ) -> Result<(), StoreError> {
     let now = shared.now();
-    let AlertThresholds { head_blocked_minutes, oldest_waiting_minutes, dead_letters, dead_letters_growth } =
-        project.settings.alerts;
+    let AlertThresholds {
+        head_blocked_minutes,
+        oldest_waiting_minutes,
+        dead_letters,
+        dead_letters_growth,
+        endpoint_failing_minutes,
+    } = project.settings.alerts;
     let waited = summary.oldest_waiting_since.map_or(0, |since| now.since(since).as_millis() / MINUTE_MS);
     let head_is_old = head_blocked_minutes > 0 && waited >= u64::from(head_blocked_minutes);
     let may_be_blocked = connection.spec.policy.queue.ordered
@@ -142,6 +170,7 @@ async fn look_at_queue(
         (AlertKind::HeadBlocked, head_blocked_minutes, blocked),
         (AlertKind::DeadLetters, dead_letters, summary.dead),
         (AlertKind::DeadLettersGrowing, dead_letters_growth, grown),
+        (AlertKind::EndpointFailing, endpoint_failing_minutes, book.failing_for(connection.id, now)),
     ] {
         // Turned off: what is open has recovered.
         let (rule, value) = if high == 0 {

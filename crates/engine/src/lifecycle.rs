@@ -12,7 +12,7 @@ use postrider_core::log;
 use postrider_core::readiness::Worker;
 use postrider_store::{Project, ProjectSettings, Store, StoreError};
 use postrider_wire::Sender;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::admission::Admission;
 use crate::alerts;
@@ -29,6 +29,7 @@ use crate::jobs::{self, JobNotice};
 use crate::keyed_calls::KeyedCalls;
 use crate::keys::KeyBook;
 use crate::maintenance::dlq_sweeper::{self, SweepNotice};
+use crate::maintenance::health_sweeper;
 use crate::maintenance::key_keeper;
 use crate::maintenance::lease_keeper::{self, Lease};
 use crate::maintenance::pruner;
@@ -37,6 +38,7 @@ use crate::notifier::Notifier;
 use crate::options::EngineOptions;
 use crate::outbox::{self, Outbox};
 use crate::projects::Projects;
+use crate::quotas::Quotas;
 use crate::remotes::Remotes;
 use crate::restoring::{self, Holding};
 use crate::runner::ToRunner;
@@ -101,6 +103,8 @@ pub(crate) async fn start(
         call_log,
         keyed_calls: KeyedCalls::default(),
         sweeps: SweepNotice::default(),
+        untold: Notify::new(),
+        quotas: Quotas::default(),
         jobs: JobNotice::default(),
         tally: Tally::default(),
         vitals,
@@ -138,6 +142,7 @@ pub(crate) async fn start(
     shared.spawn_restarted(Worker::DlqSweeper, dlq_sweeper::run);
     shared.spawn_restarted(Worker::Pruner, pruner::run);
     shared.spawn_restarted(Worker::Jobs, jobs::run);
+    shared.spawn_restarted(Worker::HealthSweeper, health_sweeper::run);
     shared.spawn_restarted(Worker::KeyKeeper, key_keeper::run);
     if shared.options.looks_at_itself {
         shared.spawn_restarted(Worker::Alerts, alerts::run);

@@ -22,7 +22,7 @@ use crate::audit::Describe as _;
 use crate::refusal::Refusal;
 use crate::runner::ToRunner;
 use crate::shared::Shared;
-use crate::{dispatcher, forwarding};
+use crate::{dispatcher, forwarding, switching};
 
 /// How often a change by version is tried when somebody else was faster.
 const TRIES: u32 = 8;
@@ -90,6 +90,12 @@ pub(crate) async fn grant(
         let (given, allowed) = (body.len() as u64, shared.options.body_bytes_max);
         if given > allowed {
             return Err(Refusal::TooLarge { given, allowed });
+        }
+    }
+    if let Wish::Act(act @ (ByHand::Retry | ByHand::Resend | ByHand::AttemptNow)) = &wish {
+        let delivery = read(shared, project, id).await?;
+        if let Some(connection) = shared.connections.get(delivery.connection_id) {
+            switching::check_by_hand(shared, &connection, *act == ByHand::Resend)?;
         }
     }
     for _ in 0..TRIES {
@@ -196,6 +202,7 @@ pub(crate) fn settlement(delivery: &Delivery, decision: Decision, forward: Optio
         forward,
         edited_body: None,
         answers: None,
+        health: None,
     }
 }
 

@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 use crate::notifier::Caller;
 use crate::runner::{Inbox, ToRunner};
 use crate::shared::Shared;
+use crate::switching;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -173,6 +174,11 @@ fn follow_up(shared: &Shared, settlement: &Settlement, settled: &Settled) {
         shared.tally.ended(settlement.progress.status);
         if settlement.progress.status == Status::Dlq {
             shared.dead_lettered(settlement.queue_id, settlement.delivery_id);
+        }
+        if let Some(write) = &settlement.health
+            && let Some(off) = &write.off
+        {
+            switching::switched_off(shared, settlement.queue_id, off.off, write.health);
         }
     }
     if let Some((id, _)) = settlement.answers {

@@ -17,7 +17,7 @@ use postrider_core::readiness::Worker;
 use postrider_core::roll::Roll;
 use postrider_store::Store;
 use postrider_wire::Sender;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::admission::Admission;
 use crate::announcer::Announcer;
@@ -37,6 +37,7 @@ use crate::notifier::Notifier;
 use crate::options::EngineOptions;
 use crate::outbox::Outbox;
 use crate::projects::Projects;
+use crate::quotas::Quotas;
 use crate::remotes::Remotes;
 use crate::restoring::Holding;
 use crate::securities::Securities;
@@ -72,6 +73,9 @@ pub(crate) struct Shared {
     pub call_log: CallLog,
     pub keyed_calls: KeyedCalls,
     pub sweeps: SweepNotice,
+    /// An endpoint was switched off: its owner is to be told.
+    pub untold: Notify,
+    pub quotas: Quotas,
     pub jobs: JobNotice,
     pub tally: Tally,
     pub vitals: Vitals,

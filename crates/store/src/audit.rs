@@ -5,6 +5,7 @@
 use async_trait::async_trait;
 use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
+use postrider_core::endpoint::Verification;
 use postrider_core::id::{AuditId, ConnectionId, JobId, KeyId, ProjectId, SecurityId, SubscriptionId};
 use postrider_core::job::JobState;
 use postrider_core::security::SecurityDefinition;
@@ -91,6 +92,14 @@ pub enum Change {
     CreateEndpoint {
         connection: Box<Connection>,
         row: Box<EndpointRow>,
+    },
+    /// As `ReplaceConnection`, for one of kind webhook, with what changes of its row.
+    ReplaceEndpoint {
+        connection: Box<Connection>,
+        version: u32,
+        verification: Option<Verification>,
+        /// It is on again: its health starts over, in a new epoch.
+        switches_on: bool,
     },
     /// If `version` is still the stored one.
     ReplaceEndpointKeys {

@@ -14,6 +14,7 @@ use postrider_core::rate::TokenBucket;
 
 use super::Inbox;
 use crate::admission::{Asker, ProjectGate, Promise};
+use crate::endpoints;
 use crate::shared::Shared;
 
 pub(crate) struct Gate {
@@ -22,13 +23,13 @@ pub(crate) struct Gate {
     project: Arc<ProjectGate>,
     inbox: Inbox,
     address: String,
+    /// Of the endpoint; another one when it was switched on anew.
+    epoch: u32,
     rate: Option<TokenBucket>,
     rules: BreakerRules,
     breaker: Breaker,
     /// Slots of the project that are held for attempts under way or claimed.
     held: u32,
-    /// Of these, taken without tokens.
-    anyway: u32,
     promised: Option<Promise>,
     /// The next attempt that begins is the breaker's probe.
     probe_granted: bool,
@@ -44,18 +45,18 @@ impl Gate {
             project: shared.admission.gate(connection.project_id),
             inbox,
             address: target.url.to_string(),
+            epoch: endpoints::epoch(shared, connection),
             rate: rate_of(target).map(TokenBucket::new),
             rules: target.breaker,
             breaker,
             held: 0,
-            anyway: 0,
             promised: None,
             probe_granted: false,
         })
     }
 
-    /// The endpoint was changed. Another address is given another chance.
-    pub fn change(&mut self, connection: &Connection) {
+    /// The endpoint was changed. Another address is given another chance, and so is one that was switched on again.
+    pub fn change(&mut self, shared: &Shared, connection: &Connection) {
         let Some(target) = connection.spec.target.webhook() else { return };
         match (rate_of(target), &mut self.rate) {
             (None, rate) => *rate = None,
@@ -63,9 +64,10 @@ impl Gate {
             (Some(per_second), rate) => *rate = Some(TokenBucket::new(per_second)),
         }
         self.rules = target.breaker;
-        let address = target.url.to_string();
-        if address != self.address || target.breaker.failures_max == 0 {
-            (self.address, self.breaker, self.probe_granted) = (address, Breaker::default(), false);
+        let (address, epoch) = (target.url.to_string(), endpoints::epoch(shared, connection));
+        if address != self.address || epoch != self.epoch || target.breaker.failures_max == 0 {
+            (self.address, self.epoch) = (address, epoch);
+            (self.breaker, self.probe_granted) = (Breaker::default(), false);
         }
     }
 
@@ -125,21 +127,12 @@ impl Gate {
         }
     }
 
-    /// For what ends without being sent: no limit holds it back.
-    pub fn take_anyway(&mut self, count: u32) {
-        self.project.take_anyway(count);
-        self.held += count;
-        self.anyway += count;
-    }
-
     /// What was taken and came to no attempt.
     pub fn unused(&mut self, count: u32, now: Timestamp) {
         self.release(count);
-        let without_tokens = count.min(self.anyway);
-        self.anyway -= without_tokens;
-        self.project.give_back_tokens(count - without_tokens);
+        self.project.give_back_tokens(count);
         if let Some(bucket) = &mut self.rate {
-            bucket.give_back(count - without_tokens);
+            bucket.give_back(count);
         }
         if count > 0 && std::mem::take(&mut self.probe_granted) {
             self.breaker.probe_was_none(now);

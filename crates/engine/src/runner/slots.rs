@@ -33,16 +33,6 @@ struct Open {
     gate: Option<Gate>,
 }
 
-/// What a runner asks for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Wish {
-    /// At most.
-    pub slots: u32,
-    /// What is claimed is not sent, so that no limit holds it back.
-    pub unsent: bool,
-    pub now: Timestamp,
-}
-
 impl Slots {
     /// A runner begins.
     pub fn open(
@@ -75,11 +65,11 @@ impl Slots {
     }
 
     /// The connection was changed, and perhaps with it how many attempts it may have at once.
-    pub fn change(&self, connection: &Connection, before: u32, after: u32) {
+    pub fn change(&self, shared: &Shared, connection: &Connection, before: u32, after: u32) {
         if let Some(open) = &mut self.lock().open {
             open.free += i64::from(after) - i64::from(before);
             if let Some(gate) = &mut open.gate {
-                gate.change(connection);
+                gate.change(shared, connection);
             }
         }
     }
@@ -99,17 +89,13 @@ impl Slots {
     ///
     /// # Errors
     /// What holds everything up that is due.
-    pub fn take(&self, shared: &Shared, wish: Wish) -> Result<u32, Deferral> {
+    pub fn take(&self, shared: &Shared, slots: u32, now: Timestamp) -> Result<u32, Deferral> {
         let mut state = self.lock();
         let none_free = Deferral { by: DeferredBy::EndpointConcurrency, until: None };
         let Some(open) = state.open.as_mut().filter(|open| open.free > 0) else { return Err(none_free) };
-        let wanted = wish.slots.min(u32::try_from(open.free).unwrap_or(u32::MAX));
+        let wanted = slots.min(u32::try_from(open.free).unwrap_or(u32::MAX));
         let taken = match &mut open.gate {
-            Some(gate) if wish.unsent => {
-                gate.take_anyway(wanted);
-                wanted
-            }
-            Some(gate) => gate.take(shared, wanted, true, wish.now)?,
+            Some(gate) => gate.take(shared, wanted, true, now)?,
             None => wanted,
         };
         open.free -= i64::from(taken);

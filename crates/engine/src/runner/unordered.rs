@@ -16,11 +16,10 @@ use postrider_core::deferral::{Deferral, DeferredBy};
 use postrider_core::delivery::{Delivery, Origin};
 use postrider_core::id::{CommandId, DeliveryId};
 use postrider_core::{Timestamp, log, pace};
-use postrider_store::{Loaded, Settled, StoreError, WindowLimit};
+use postrider_store::{Loaded, Page, Settled, StoreError, WindowLimit};
 use tokio::sync::mpsc;
 
 use super::held_up::HeldUp;
-use super::slots::Wish;
 use super::{Exit, LOOK_FOR_SLOTS, Post, SHORTEST_WAIT, STORE_PAUSE, ToRunner, earlier};
 use crate::attempt::Ended;
 use crate::dispatcher;
@@ -78,6 +77,8 @@ struct Settling {
 struct UnderWay {
     delivery: Delivery,
     policy_of: Arc<Connection>,
+    /// Of its endpoint, when the attempt began.
+    epoch: u32,
     caller: Option<Caller>,
     /// It shows whether the endpoint is back.
     is_probe: bool,
@@ -87,6 +88,7 @@ enum Asked {
     Claimed { slots: u32, rows: Result<Vec<Loaded>, StoreError> },
     NextDue(Result<Option<Timestamp>, StoreError>),
     Expiring(Result<Expiring, StoreError>),
+    Refusing(Result<Page<Delivery>, StoreError>),
 }
 
 enum Next {
@@ -103,6 +105,7 @@ pub(crate) async fn run(post: Post, inbox: &mut mpsc::UnboundedReceiver<ToRunner
     let concurrency = slots_of(&connection);
     let shut = post.has_claims || connection.is_held();
     post.handle.slots.open(&post.shared, &connection, post.handle.inbox(), post.lease, concurrency, shut);
+    post.read_endpoint().await;
     let mut runner = Unordered {
         flights: FuturesUnordered::new(),
         under_way: BTreeMap::new(),
@@ -220,7 +223,7 @@ impl Unordered {
             return self.leave(Exit::OrderChanged);
         }
         let after = slots_of(&connection);
-        self.post.handle.slots.change(&connection, self.concurrency, after);
+        self.post.handle.slots.change(&self.post.shared, &connection, self.concurrency, after);
         self.concurrency = after;
         self.expiry_at = earliest_end(&connection);
         self.post.handle.slots.set_shut(connection.is_held() || self.interruptions);
@@ -309,10 +312,15 @@ impl Unordered {
             let next = earlier(earlier(self.next_due, expiry_at), earlier(self.held_up.write_at(), self.claims_end_at));
             return next.map_or(Next::Event, Next::At);
         }
+        if endpoints::refused(&self.post.shared, &connection).is_some() {
+            self.find_held_up(None, now);
+            self.look_for_refused();
+            return Next::Again;
+        }
         if !self.post.shared.lease.may_send() {
             return Next::In(self.post.shared.lease.pause_before_looking_again());
         }
-        match self.take_slots(&connection, now) {
+        match self.take_slots(now) {
             Ok(slots) => {
                 self.claim(slots, now);
                 Next::Again
@@ -321,11 +329,9 @@ impl Unordered {
         }
     }
 
-    fn take_slots(&self, live: &Connection, now: Timestamp) -> Result<u32, Deferral> {
+    fn take_slots(&self, now: Timestamp) -> Result<u32, Deferral> {
         let slots = self.post.shared.options.window_deliveries_max.max(1);
-        // What may not be sent ends when it is due, whatever the limits (V05).
-        let unsent = endpoints::refused(&self.post.shared, live).is_some();
-        self.post.handle.slots.take(&self.post.shared, Wish { slots, unsent, now })
+        self.post.handle.slots.take(&self.post.shared, slots, now)
     }
 
     /// A deferral: nothing is claimed, no attempt is used and no ladder moves (R04).
@@ -387,8 +393,9 @@ impl Unordered {
                 self.post.handle.slots.give_back_unused(self.post.lease, slots, self.post.shared.now());
                 self.rest(&error);
             }
-            Asked::NextDue(Err(error)) | Asked::Expiring(Err(error)) => self.rest(&error),
+            Asked::NextDue(Err(error)) | Asked::Expiring(Err(error)) | Asked::Refusing(Err(error)) => self.rest(&error),
             Asked::Expiring(Ok(expiring)) => self.expire(expiring),
+            Asked::Refusing(Ok(page)) => self.refuse(page.items),
         }
     }
 

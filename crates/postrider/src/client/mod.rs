@@ -17,6 +17,7 @@ mod schedule;
 mod security;
 mod topics;
 mod transport;
+mod webhooks;
 
 pub use access::{ApiKey, AuditActor, AuditEntry, AuditQuery, Project, Whose};
 pub use alerts::Alert;
@@ -32,6 +33,7 @@ pub use page::{Page, PageQuery};
 pub use schedule::{PlannedAttempt, Schedule};
 pub use security::{SecurityDefinition, SecurityState};
 pub use topics::{Pulled, Subscription, Topic, TopicMessage};
+pub use webhooks::{Endpoint, EventBatch, PublishedEvent, PushSubscription};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use postrider_core::connection::ConnectionKind;

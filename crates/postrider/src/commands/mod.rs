@@ -24,6 +24,7 @@ mod security;
 mod send;
 mod show;
 mod topics;
+mod webhooks;
 
 use crate::args::{Args, Command};
 use crate::exit::{Exit, Failed};
@@ -43,6 +44,9 @@ pub async fn run(args: Args) -> Result<Exit, Failed> {
         Command::Connections(command) => connections::run(&global, command).await,
         Command::Security(command) => security::run(&global, command).await,
         Command::Topics(command) => topics::run(&global, command).await,
+        Command::Endpoints(command) => webhooks::endpoints(&global, command).await,
+        Command::Subscriptions(command) => webhooks::subscriptions(&global, command).await,
+        Command::Events(command) => webhooks::events(&global, command).await,
         Command::Projects(command) => access::projects(&global, command).await,
         Command::Keys(command) => access::keys(&global, command).await,
         Command::Audit(command) => access::audit(&global, command).await,

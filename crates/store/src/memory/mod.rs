@@ -14,6 +14,7 @@ mod credentials;
 mod deferrals;
 mod endpoints;
 mod events;
+mod health;
 mod intake;
 mod jobs;
 mod listing;

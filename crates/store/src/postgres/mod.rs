@@ -20,6 +20,7 @@ mod events;
 mod failures;
 mod filter;
 mod group;
+mod health;
 mod intake;
 mod jobs;
 mod key;

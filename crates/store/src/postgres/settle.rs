@@ -16,8 +16,8 @@ use super::positions::Positions;
 use super::queues::{self, Left, Lock, Queue, Queues};
 use super::rows::{CHANGING, Cells, Changing, FIXED, prefixed, push_changing, signed};
 use super::work::Work;
-use super::{bodies, commands, intake, lines, topics};
-use crate::{Guard, Placement, Settled, Settlement, StoreError};
+use super::{bodies, commands, health, intake, lines, topics};
+use crate::{Guard, HealthWrite, Placement, Settled, Settlement, StoreError};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Table {
@@ -76,6 +76,7 @@ struct Pending<'a> {
     in_log: Vec<Next<'a>>,
     to_hot: Vec<Next<'a>>,
     attempts: Vec<(DeliveryId, &'a Attempt)>,
+    health: Vec<(QueueId, &'a HealthWrite)>,
     left: BTreeMap<QueueId, Left>,
     /// Bodies of edits that were edited again.
     unused: Vec<Key>,
@@ -162,6 +163,7 @@ async fn settle_run(work: &Work, queues: &Queues, run: &[&Settlement], answers: 
     for id in &pending.filled {
         work.tell_of_queue(*id, queues.get(id).and_then(|queue| queue.owner));
     }
+    health::write(work, &pending.health).await?;
     queues::count_left(work, &pending.left).await?;
     bodies::drop_uses(work, pending.unused).await?;
     Ok(())
@@ -277,6 +279,9 @@ async fn settle_one<'a>(
     }
     if let Some(attempt) = &settlement.attempt {
         pending.attempts.push((row.id, attempt));
+    }
+    if let Some(write) = &settlement.health {
+        pending.health.push((row.queue_id, write));
     }
     if let Some((id, answer)) = &settlement.answers {
         commands::write_answer(work, *id, *answer).await?;

@@ -12,6 +12,7 @@ mod delivery_acts;
 mod dlq;
 mod docs;
 mod documentation;
+mod endpoint_acts;
 mod endpoints;
 mod events;
 mod filter;
@@ -96,6 +97,10 @@ impl AppState {
     pub fn new(engine: Engine, clock: Arc<dyn Clock>, options: ApiOptions) -> Self {
         let started_at = clock.now();
         AppState { engine, clock, options: Arc::new(options), started_at, admin: None, only_project: None }
+    }
+
+    pub fn engine(&self) -> &Engine {
+        &self.engine
     }
 
     fn only_project(&self) -> Option<ProjectId> {

@@ -22,6 +22,7 @@ const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature
 const DELIVERY: HeaderName = HeaderName::from_static("x-postrider-delivery");
 const EVENT: HeaderName = HeaderName::from_static("x-postrider-event");
 const EVENT_ID: HeaderName = HeaderName::from_static("x-postrider-event-id");
+const TEST: HeaderName = HeaderName::from_static("x-postrider-test");
 const ATTEMPT: HeaderName = HeaderName::from_static("x-postrider-attempt");
 
 /// What one attempt at an endpoint carries beside the request.
@@ -31,14 +32,21 @@ pub struct WebhookAttempt {
     pub keys: Vec<Arc<SigningKey>>,
     /// What the signature says it was made at: this attempt's beginning.
     pub at: Timestamp,
-    /// `None`: a request that is no event, such as a test.
+    /// `None`: a request that is no event, such as a challenge.
     pub event: Option<EventRef>,
+    /// It is no delivery, and says so: a test, or a challenge.
+    pub is_probe: bool,
 }
 
 impl WebhookAttempt {
     /// Not signed yet.
     pub fn of(event: Option<EventRef>) -> Self {
-        WebhookAttempt { keys: Vec::new(), at: Timestamp::default(), event }
+        WebhookAttempt { keys: Vec::new(), at: Timestamp::default(), event, is_probe: false }
+    }
+
+    /// The same of a request that is no delivery.
+    pub fn probe(event: Option<EventRef>) -> Self {
+        WebhookAttempt { is_probe: true, ..WebhookAttempt::of(event) }
     }
 }
 
@@ -72,6 +80,9 @@ pub(super) fn headers(
     if let Some(event) = &attempt.event {
         map.insert(EVENT, text_value(event.event_type.clone(), &EVENT)?);
         map.insert(EVENT_ID, text_value(event.id.to_string(), &EVENT_ID)?);
+    }
+    if attempt.is_probe {
+        map.insert(TEST, HeaderValue::from_static("true"));
     }
     let id = HeaderValue::from_maybe_shared(Bytes::from(id)).map_err(|_| Unsendable::Header(DELIVERY.to_string()))?;
     for name in [WEBHOOK_ID, DELIVERY, IDEMPOTENCY_KEY] {

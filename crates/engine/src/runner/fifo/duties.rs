@@ -77,6 +77,7 @@ impl Fifo {
             forward: None,
             edited_body: None,
             answers: None,
+            health: None,
         })
     }
 
@@ -100,7 +101,7 @@ impl Fifo {
             Snapshot { progress: &begun, policy: &connection.spec.policy, ladder: head.delivery.ladder.as_ref() };
         let Ok(decision) = decide(Event::Interrupted, snapshot, now, self.post.shared.roll()) else { return };
         let record = attempt::interrupted(begun.attempts, now, decision.progress.error.clone());
-        self.apply_to_head(decision, Some(record), None);
+        self.apply_to_head(decision, Some(record.into()), None);
     }
 
     /// Applies what can be applied now; what concerns the attempt under way waits for its end (D06).

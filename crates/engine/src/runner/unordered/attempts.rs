@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use postrider_core::attempt::Attempt;
 use postrider_core::connection::Connection;
 use postrider_core::decide::{Event, Snapshot, decide};
 use postrider_core::delivery::{Delivery, Origin, Progress, Status};
@@ -15,9 +14,11 @@ use postrider_store::{CommandAnswer, Guard, Loaded, NewBody, Placement, Settleme
 
 use super::{ROUNDS_KEPT_MAX, Settling, UnderWay, Unordered};
 use crate::attempt::{self, Ended};
+use crate::endpoints;
 use crate::notifier::Caller;
-use crate::runner::{Exit, given_up, not_begun, outgoing, refused, was_made};
+use crate::runner::{Exit, Made, given_up, not_begun, outgoing, refused, was_made};
 use crate::settler::ToSettle;
+use crate::switching;
 
 impl Unordered {
     /// Starts the attempt of a delivery that has been claimed: it has its number already.
@@ -42,13 +43,14 @@ impl Unordered {
         let head = Arc::new(std::mem::take(&mut delivery.head));
         let request = outgoing(&live, &delivery, &head, &body, policy_of.spec.policy.timeout);
         let of = delivery.event.as_ref().map(|event| event.subscription_id);
+        let epoch = endpoints::epoch(&shared, &live);
         let (id, flight) = (delivery.id, attempt::make(&shared, request, of));
         self.flights.push(Box::pin(async move { (id, flight.await) }));
         let is_probe = self.post.handle.slots.begins();
-        self.under_way.insert(id, UnderWay { delivery, policy_of, caller, is_probe });
+        self.under_way.insert(id, UnderWay { delivery, policy_of, epoch, caller, is_probe });
     }
 
-    fn take_caller(&mut self, delivery: &Delivery) -> Option<Caller> {
+    pub(super) fn take_caller(&mut self, delivery: &Delivery) -> Option<Caller> {
         if delivery.origin != Origin::Call || delivery.progress.attempts > 1 {
             return None;
         }
@@ -83,7 +85,9 @@ impl Unordered {
     }
 
     pub(super) fn attempt_ended(&mut self, id: DeliveryId, ended: Ended) {
-        let Some(UnderWay { delivery, policy_of, caller, is_probe }) = self.under_way.remove(&id) else { return };
+        let Some(UnderWay { delivery, policy_of, epoch, caller, is_probe }) = self.under_way.remove(&id) else {
+            return;
+        };
         let Ended { reply, verdict, record } = ended;
         self.post.circuit_heard(&policy_of, &verdict, is_probe);
         self.free_slot();
@@ -98,7 +102,12 @@ impl Unordered {
         let event = Event::AttemptEnded { verdict: &verdict, reply: &reply, direct: caller.is_some() };
         // Only a person's wish is ever refused.
         let Ok(decision) = decide(event, snapshot, shared.now(), shared.roll()) else { return };
-        let progress = decision.progress;
+        let mut progress = decision.progress;
+        let made = made.then(|| {
+            let live = self.post.connection().unwrap_or_else(|| Arc::clone(&policy_of));
+            let health = switching::noted(&shared, &live, epoch, &mut progress, &record, shared.now());
+            Made { record, health }
+        });
         if progress.status == Status::Pending {
             if progress.round_attempts > 0 && self.rounds.len() < ROUNDS_KEPT_MAX {
                 self.rounds.insert(id, policy_of);
@@ -106,14 +115,14 @@ impl Unordered {
         } else {
             self.rounds.remove(&id);
         }
-        self.hand_over(&delivery, progress, made.then_some(record), Some(reply), caller, None);
+        self.hand_over(&delivery, progress, made, Some(reply), caller, None);
     }
 
     pub(super) fn hand_over(
         &mut self,
         delivery: &Delivery,
         progress: Progress,
-        attempt: Option<Attempt>,
+        made: Option<Made>,
         reply: Option<Reply>,
         caller: Option<Caller>,
         command: Option<(CommandId, Option<NewBody>)>,
@@ -126,6 +135,7 @@ impl Unordered {
             Some((id, edited_body)) => (Some((id, CommandAnswer::Applied)), edited_body),
             None => (None, None),
         };
+        let (attempt, health) = made.map_or((None, None), |made| (Some(made.record), made.health));
         let due_at = (progress.status == Status::Pending).then_some(progress.due_at);
         if due_at.is_some() {
             self.note_expiry(delivery, &progress);
@@ -144,6 +154,7 @@ impl Unordered {
                 forward: None,
                 edited_body,
                 answers,
+                health,
             },
             runner: self.post.handle.inbox(),
             life: self.post.life,
