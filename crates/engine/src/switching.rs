@@ -27,9 +27,13 @@ use crate::shared::Shared;
 use crate::{configuring, quotas};
 
 impl Engine {
-    /// How an endpoint stands by the store, whichever server makes its attempts; a new one where it has no row yet.
+    /// How an endpoint stands, whichever server makes its attempts; a new one where it has no row yet.
     pub async fn endpoint_state(&self, connection: &Connection) -> Result<EndpointState, Refusal> {
-        let row = self.shared.store.endpoint(connection.id).await?;
+        let row = if self.shared.options.other_workers {
+            self.shared.store.endpoint(connection.id).await?
+        } else {
+            self.shared.endpoints.get(connection.id).map(|endpoint| endpoint.row.clone())
+        };
         Ok(row.map(|row| endpoints::standing(connection, &row)).unwrap_or_default())
     }
 
@@ -153,6 +157,9 @@ pub(crate) fn swept(shared: &Shared, connection: &Connection, row: &EndpointRow,
 /// It is written: its owner is to be told, and whoever subscribes to such events.
 pub(crate) fn switched_off(shared: &Shared, id: ConnectionId, off: SwitchedOff, health: EndpointHealth) {
     shared.untold.notify_one();
+    let endpoint = EndpointId::of(id);
+    let reason = off.reason.as_str();
+    tracing::warn!(event = log::ENDPOINT_SWITCHED_OFF, %endpoint, reason, "an endpoint was switched off");
     let Some(connection) = shared.connections.get(id) else { return };
     let event = OperationalEvent::EndpointSwitchedOff {
         endpoint: announcer::subject(&connection),
@@ -167,8 +174,6 @@ pub(crate) fn switched_off(shared: &Shared, id: ConnectionId, off: SwitchedOff, 
 /// The server itself has done it.
 fn entry(shared: &Shared, connection: &Connection, state: &EndpointState, off: SwitchedOff) -> AuditEntry {
     let endpoint = EndpointId::of(connection.id);
-    let reason = off.reason.as_str();
-    tracing::warn!(event = log::ENDPOINT_SWITCHED_OFF, %endpoint, reason, "an endpoint is switched off");
     let entry = shared.audit_entry(&Actor::system(), Some(connection.project_id), "endpoint.switch_off");
     entry.about(endpoint, &connection.name).with_after(json!({
         "reason": off.reason,

@@ -83,8 +83,8 @@ pub use in_process::Postrider;
 
 pub use client::{
     Alert, ApiKey, Attempt, AuditActor, AuditEntry, AuditQuery, BatchResult, Call, Client, ClientError, Connection,
-    ConnectionState, DeadLetter, Delivery, DeliveryQuery, Endpoint, EventBatch, FieldProblem, Health, ImportOptions,
-    Imported, ImportedKey, ImportedObject, Job, JobAct, JobTarget, LineResult, Matching, Page, PageQuery,
-    PlannedAttempt, Problem, Project, PublishedEvent, Pulled, PushSubscription, Response, Schedule, SecurityDefinition,
-    SecurityState, SendResult, Subscription, Topic, TopicMessage, Whose,
+    ConnectionState, DeadLetter, Delivery, DeliveryQuery, Endpoint, EventBatch, FhirFields, FieldProblem, Health,
+    ImportOptions, Imported, ImportedKey, ImportedObject, Job, JobAct, JobTarget, LineResult, Matching, Page,
+    PageQuery, PlannedAttempt, Problem, Project, PublishedEvent, Pulled, PushSubscription, Reached, Response,
+    Schedule, SecurityDefinition, SecurityState, SendResult, StageTook, Subscription, Topic, TopicMessage, Whose,
 };

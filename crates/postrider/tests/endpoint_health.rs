@@ -301,6 +301,7 @@ async fn r10_failed_messages_are_found_by_what_they_show_and_retried_by_filter()
     for (filter, count) in [
         (format!("endpoint={}", shop["id"].as_str().unwrap()), 2),
         ("event_type=lab.done".to_owned(), 1),
+        (format!("subscription={}", subscription["id"].as_str().unwrap()), 2),
         (format!("event_id={}", events[0]["eventId"].as_str().unwrap()), 1),
         ("error=status".to_owned(), 3),
         ("error=timeout".to_owned(), 0),

@@ -113,7 +113,7 @@ async fn p04_webhooks_by_command_line_and_file() {
     let listed = cli.done(&["subscriptions", "list", "--endpoint", &id]).await.stdout;
     assert!(listed.contains("orders") && listed.contains("order.*"), "{listed}");
     let ran =
-        cli.run_with(&["events", "publish", "order.placed", "--data", "-", "--cid", "my-own-cid"], b"{\"n\": 1}").await;
+        cli.run_with(&["events", "publish", "order.placed", "--body", "-", "--cid", "my-own-cid"], b"{\"n\": 1}").await;
     assert!(ran.code == 0 && ran.stdout.contains("published, 1 deliveries"), "{ran:?}");
     let lines = b"{\"type\": \"order.placed\", \"data\": 2}\n{\"type\": \"a..b\", \"data\": 3}\n";
     let ran = cli.run_with(&["events", "publish", "--batch", "-"], lines).await;

@@ -8,6 +8,7 @@
 pub mod call;
 pub mod cursor;
 pub mod delivery;
+pub mod fhir;
 pub mod headers;
 pub mod hl7;
 pub mod host;
@@ -38,6 +39,7 @@ pub struct Property {
 pub const ALL: &[Property] = &[
     Property { name: "call", holds: call::holds },
     Property { name: "cursor", holds: cursor::holds },
+    Property { name: "fhir", holds: fhir::holds },
     Property { name: "headers", holds: headers::holds },
     Property { name: "hl7", holds: hl7::holds },
     Property { name: "host", holds: host::holds },

@@ -52,6 +52,14 @@ pub const WEBHOOK: Outgoing = Outgoing {
     aliases: &[],
 };
 
+pub const FHIR: Outgoing = Outgoing {
+    kind: ConnectionKind::Fhir,
+    name: "outgoing_fhir",
+    meaning: "Connections to HL7 FHIR servers.",
+    required: &["address"],
+    aliases: &[],
+};
+
 impl Outgoing {
     fn object(&self, name: &str, written: &Map<String, Value>) -> Object {
         let keys = canonical(self.kind, written);

@@ -64,6 +64,7 @@ const fn section_of(kind: ConnectionKind) -> &'static str {
         ConnectionKind::Rest => "outgoing_rest",
         ConnectionKind::Mllp => "outgoing_mllp",
         ConnectionKind::Soap => "outgoing_soap",
+        ConnectionKind::Fhir => "outgoing_fhir",
         ConnectionKind::Webhook => "webhook_endpoint",
     }
 }

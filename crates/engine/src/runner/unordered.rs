@@ -16,7 +16,7 @@ use postrider_core::deferral::{Deferral, DeferredBy};
 use postrider_core::delivery::{Delivery, Origin};
 use postrider_core::id::{CommandId, DeliveryId};
 use postrider_core::{Timestamp, log, pace};
-use postrider_store::{Loaded, Page, Settled, StoreError, WindowLimit};
+use postrider_store::{Loaded, Settled, StoreError, WindowLimit};
 use tokio::sync::mpsc;
 
 use super::held_up::HeldUp;
@@ -26,7 +26,7 @@ use crate::dispatcher;
 use crate::endpoints;
 use crate::notifier::Caller;
 use crate::shared::slots_of;
-use duties::{Expiring, earliest_end, gives_up};
+use duties::{Expiring, Refusing, earliest_end, gives_up};
 
 /// Policies of rounds under way kept at most; a round whose policy is not kept reads it anew.
 const ROUNDS_KEPT_MAX: usize = 4096;
@@ -88,7 +88,7 @@ enum Asked {
     Claimed { slots: u32, rows: Result<Vec<Loaded>, StoreError> },
     NextDue(Result<Option<Timestamp>, StoreError>),
     Expiring(Result<Expiring, StoreError>),
-    Refusing(Result<Page<Delivery>, StoreError>),
+    Refusing(Result<Refusing, StoreError>),
 }
 
 enum Next {
@@ -314,7 +314,7 @@ impl Unordered {
         }
         if endpoints::refused(&self.post.shared, &connection).is_some() {
             self.find_held_up(None, now);
-            self.look_for_refused();
+            self.look_for_refused(now);
             return Next::Again;
         }
         if !self.post.shared.lease.may_send() {
@@ -395,7 +395,7 @@ impl Unordered {
             }
             Asked::NextDue(Err(error)) | Asked::Expiring(Err(error)) | Asked::Refusing(Err(error)) => self.rest(&error),
             Asked::Expiring(Ok(expiring)) => self.expire(expiring),
-            Asked::Refusing(Ok(page)) => self.refuse(page.items),
+            Asked::Refusing(Ok(found)) => self.refuse(found),
         }
     }
 

@@ -42,7 +42,7 @@ pub enum EndpointsCommand {
         event_type: Option<String>,
         /// Its data, as JSON; `-` reads standard input
         #[arg(long, value_name = "FILE|-")]
-        data: Option<BodyArg>,
+        body: Option<BodyArg>,
     },
     /// Ask it for a challenge back; 0 when it gave it, else 6
     Verify {
@@ -112,7 +112,7 @@ pub enum EventsCommand {
         event_type: Option<String>,
         /// Its data, as JSON; `-` reads standard input; null when left out
         #[arg(long, value_name = "FILE|-")]
-        data: Option<BodyArg>,
+        body: Option<BodyArg>,
         /// Your own id for it (evt_…): published again, it is the same event
         #[arg(long)]
         id: Option<String>,
@@ -120,7 +120,7 @@ pub enum EventsCommand {
         #[arg(long)]
         cid: Option<String>,
         /// Many events from a file, one JSON object a line, as in the API; `-` reads standard input
-        #[arg(long, value_name = "FILE|-", conflicts_with_all = ["event_type", "data", "id", "cid"])]
+        #[arg(long, value_name = "FILE|-", conflicts_with_all = ["event_type", "body", "id", "cid"])]
         batch: Option<BodyArg>,
     },
 }

@@ -44,8 +44,8 @@ pub async fn endpoints(global: &GlobalArgs, command: EndpointsCommand) -> Result
             client.delete_endpoint(&id, force).await?;
             deleted(global, &id);
         }
-        EndpointsCommand::Test { id, event_type, data } => {
-            let event = event_of(event_type, data.as_ref())?;
+        EndpointsCommand::Test { id, event_type, body } => {
+            let event = event_of(event_type, body.as_ref())?;
             return Ok(tried(global, &client.test_endpoint(&id, &event).await?, "succeeded"));
         }
         EndpointsCommand::Verify { id } => {
@@ -102,11 +102,11 @@ pub async fn subscriptions(global: &GlobalArgs, command: SubscriptionsCommand) -
 
 pub async fn events(global: &GlobalArgs, command: EventsCommand) -> Result<Exit, Failed> {
     let client = reach::client(global)?;
-    let EventsCommand::Publish { event_type, data, id, cid, batch } = command;
+    let EventsCommand::Publish { event_type, body, id, cid, batch } = command;
     if let Some(from) = batch {
         return publish_all(global, &client, &from).await;
     }
-    let mut event = event_of(event_type, data.as_ref())?;
+    let mut event = event_of(event_type, body.as_ref())?;
     event.entry("data").or_insert(Value::Null);
     if let Some(id) = id {
         event.insert("id".to_owned(), id.into());

@@ -2,9 +2,11 @@
 
 use axum::response::Response;
 use http::StatusCode;
+use postrider_core::blocked::blocked_by;
 use postrider_core::decide::ByHand;
 use postrider_core::delivery::{Delivery, Status};
 use postrider_store::{DeliveryFilter, PageRequest};
+use serde_json::Value;
 
 use super::deliveries::answer;
 use super::shapes::{delivery_json, with_deferral};
@@ -18,13 +20,19 @@ pub async fn queue(Acting(state): Acting, segments: Segments, mut query: Query) 
     let page = query.page()?;
     query.finish()?;
     let connection = state.engine.connection(project, &named).await?;
+    let is_first = page.cursor.is_none();
     let found = state.read().queue(connection.id, page).await?;
     let deferred = state.engine.deferred(&found.items).await?;
-    let shown = |delivery: &Delivery| {
-        with_deferral(delivery_json(delivery, Some(&connection.name), state.masked()), deferred.get(&delivery.id))
+    let shown = |(at, delivery): (usize, &Delivery)| {
+        let json = delivery_json(delivery, Some(&connection.name), state.masked());
+        let mut json = with_deferral(json, deferred.get(&delivery.id));
+        // D25: only the head holds up the others.
+        let is_head = is_first && at == 0;
+        let blocked = is_head.then(|| blocked_by(&connection, &delivery.progress)).flatten();
+        json["blocked"] = blocked.map_or(Value::Null, |code| code.as_str().into());
+        json
     };
-    let data = found.items.iter().map(shown).collect();
-    Ok(list_response(data, found.next_cursor))
+    Ok(list_response(found.items.iter().enumerate().map(shown).collect(), found.next_cursor))
 }
 
 pub async fn dead_letters(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
