@@ -61,7 +61,7 @@ impl Engine {
         }
         let verification = if required { Verification::Pending } else { Verification::NotNeeded };
         let entry_after = json!({"verification": verification});
-        let row = configuring::RowChange { verification: Some(verification), switches_on: false };
+        let row = configuring::RowChange { verification: Some(verification), switches_on: None };
         configuring::write_endpoint(
             &self.shared,
             &self.actor,
@@ -85,16 +85,17 @@ async fn set_enabled(
     let known = endpointing::find(shared, project, id)?;
     let Some(target) = known.spec.target.webhook() else { return Ok(known) };
     let row = shared.store.endpoint(known.id).await?;
-    let off = row.and_then(|row| row.state.off);
-    let switches_on = enabled && off.is_some();
-    if target.enabled == enabled && !switches_on {
+    let state = row.map(|row| row.state).unwrap_or_default();
+    let off = state.off;
+    let switches_on = (enabled && off.is_some()).then(|| state.epoch.saturating_add(1));
+    if target.enabled == enabled && switches_on.is_none() {
         return Ok(known);
     }
     let written = enabled_as(&known.written, enabled);
     let spec = configuring::read_again(&known, &written)?;
     let action = if enabled { "endpoint.enable" } else { "endpoint.disable" };
     let row = configuring::RowChange { verification: None, switches_on };
-    let after = json!({"enabled": enabled, "switchedOff": off.filter(|_| !switches_on)});
+    let after = json!({"enabled": enabled, "switchedOff": off.filter(|_| switches_on.is_none())});
     let changed = configuring::write_endpoint(shared, actor, action, &known, row, after, |connection| {
         connection.written = written;
         connection.spec = spec;

@@ -250,6 +250,8 @@ async fn v04_so_many_deliveries_or_so_long_and_a_success_in_between_resets() {
     let health = until_health(&hooks, &endpoint, |health| health["enabled"] == false).await;
     assert_eq!((&health["switchedOff"]["reason"], &health["failedInARow"]), (&json!("failures_in_a_row"), &json!(3)));
     assert_eq!(hooks.until_status(&third, "DLQ").await[0]["failure"], "endpoint_off");
+    let (_, figures) = hooks.api.call("GET", "/metrics", "").await.unwrap();
+    assert!(figures.contains("postrider_endpoints{project=\"default\",state=\"switched_off\"} 1\n"), "{figures}");
     let on = act(&hooks, &endpoint, "enable").await;
     assert_eq!(on["health"]["failedInARow"], 0);
 

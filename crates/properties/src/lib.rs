@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod call;
+pub mod challenge;
 pub mod cursor;
 pub mod delivery;
 pub mod fhir;
@@ -38,6 +39,7 @@ pub struct Property {
 /// Every property, by name.
 pub const ALL: &[Property] = &[
     Property { name: "call", holds: call::holds },
+    Property { name: "challenge", holds: challenge::holds },
     Property { name: "cursor", holds: cursor::holds },
     Property { name: "fhir", holds: fhir::holds },
     Property { name: "headers", holds: headers::holds },

@@ -149,7 +149,8 @@ impl Unordered {
         self.next_due = None;
         self.asking = Some(Box::pin(async move {
             let mut found = Refusing::default();
-            let mut page = PageRequest { limit: PAGE_ROWS_MAX, cursor: None };
+            let limit = u32::try_from(rows_max + settling.len()).unwrap_or(PAGE_ROWS_MAX).min(PAGE_ROWS_MAX);
+            let mut page = PageRequest { limit, cursor: None };
             loop {
                 let read = match store.queue(queue_id, page.clone()).await {
                     Ok(read) => read,
