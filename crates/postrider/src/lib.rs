@@ -85,6 +85,6 @@ pub use client::{
     Alert, ApiKey, Attempt, AuditActor, AuditEntry, AuditQuery, BatchResult, Call, Client, ClientError, Connection,
     ConnectionState, DeadLetter, Delivery, DeliveryQuery, Endpoint, EventBatch, FhirFields, FieldProblem, Health,
     ImportOptions, Imported, ImportedKey, ImportedObject, Job, JobAct, JobTarget, LineResult, Matching, Page,
-    PageQuery, PlannedAttempt, Problem, Project, PublishedEvent, Pulled, PushSubscription, Reached, Response,
-    Schedule, SecurityDefinition, SecurityState, SendResult, StageTook, Subscription, Topic, TopicMessage, Whose,
+    PageQuery, PlannedAttempt, Problem, Project, PublishedEvent, Pulled, PushSubscription, Reached, Response, Schedule,
+    SecurityDefinition, SecurityState, SendResult, StageTook, Subscription, Topic, TopicMessage, Whose,
 };

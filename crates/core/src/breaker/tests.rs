@@ -1,3 +1,5 @@
+//! The circuit, held against an independent model.
+
 use super::*;
 use proptest::prelude::*;
 

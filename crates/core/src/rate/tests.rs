@@ -1,3 +1,5 @@
+//! The bucket, held against an independent model.
+
 use super::*;
 use proptest::prelude::*;
 
