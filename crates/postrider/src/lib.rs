@@ -86,5 +86,6 @@ pub use client::{
     ConnectionState, DeadLetter, Delivery, DeliveryQuery, Endpoint, EventBatch, FhirFields, FieldProblem, Health,
     ImportOptions, Imported, ImportedKey, ImportedObject, Job, JobAct, JobTarget, LineResult, Matching, Page,
     PageQuery, PlannedAttempt, Problem, Project, PublishedEvent, Pulled, PushSubscription, Reached, Response, Schedule,
-    SecurityDefinition, SecurityState, SendResult, StageTook, Subscription, Topic, TopicMessage, Whose,
+    SecurityDefinition, SecurityState, SendResult, StageTook, Subscription, Topic, TopicMessage, User, UserChange,
+    Whose,
 };

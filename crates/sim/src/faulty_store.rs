@@ -238,7 +238,7 @@ impl FaultyStore {
     async fn renew_worker_shown(&self, worker_id: WorkerId, now: Timestamp) -> Result<(), StoreError> {
         let renewed = self.inner.inner.renew_worker(worker_id, now).await;
         if renewed == Err(StoreError::LeaseLost) {
-            self.oracle.saw_lease_lost().await;
+            self.oracle.saw_lease_lost(worker_id).await;
         }
         renewed
     }
@@ -274,6 +274,8 @@ mod audit;
 mod events;
 #[path = "faulty_deferrals.rs"]
 mod faulty_deferrals;
+#[path = "faulty_people.rs"]
+mod people;
 
 #[async_trait]
 impl StoreRead for FaultyStore {

@@ -5,6 +5,7 @@ mod alerts;
 mod bulk;
 mod configuration;
 mod deliveries;
+mod people;
 mod resources;
 mod sending;
 mod webhooks;
@@ -17,6 +18,7 @@ pub use deliveries::{
     DeliveriesCommand, DlqCommand, DownloadArgs, EditArgs, FilterArgs, ForwardArgs, JobsCommand, ListArgs, PageArgs,
     QueueCommand,
 };
+pub use people::{PasswordArg, UsersCommand};
 pub use resources::{ConnectionsCommand, Preset, ScheduleArgs, SecurityCommand, SettingsArgs, TopicsCommand, WsdlArgs};
 pub use sending::{BodyArg, PublishArgs, SendArgs};
 pub use webhooks::{EndpointsCommand, EventsCommand, SubscriptionsCommand};
@@ -112,6 +114,9 @@ pub enum Command {
     /// API keys: who may do what
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Users: who may log in to the dashboard
+    #[command(subcommand)]
+    Users(UsersCommand),
     /// Who did what
     #[command(subcommand)]
     Audit(AuditCommand),

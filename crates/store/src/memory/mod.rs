@@ -19,6 +19,7 @@ mod intake;
 mod jobs;
 mod listing;
 mod ownership;
+mod people;
 mod retention;
 mod rows;
 mod security;
