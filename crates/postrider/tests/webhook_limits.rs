@@ -138,7 +138,7 @@ async fn p04_webhooks_by_command_line_and_file() {
         "webhook_endpoint:",
         "webhook_subscription:",
         "endpoint: shop",
-        "event_type: order.*",
+        "event_type: \"order.*\"",
         "ordering_enabled: true",
     ] {
         assert!(exported.contains(line), "{line}: {exported}");
