@@ -226,7 +226,7 @@ async fn engine(
         keyring,
         mailer: settings.outside.mailer(&egress)?,
         spans: settings.outside.spans(&egress)?,
-        transform: transformer::of_this_binary(),
+        transform: transformer::of_this_binary(settings.transform),
         other_workers: opened.is_shared,
         // An embedded store proves by its lock that the former owner is dead (D05).
         claim_timeout: if opened.is_shared { settings.engine.claim_timeout } else { Wait::ZERO },

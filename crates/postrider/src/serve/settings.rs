@@ -7,6 +7,7 @@ use postrider_core::readiness::Bounds;
 use postrider_core::schedule::Ladder;
 use postrider_core::{SettingError, Wait};
 use postrider_engine::{EngineOptions, LadderLimits};
+use postrider_transform::TransformLimits;
 
 use super::logs::LogFormat;
 use super::outside::Outside;
@@ -24,6 +25,7 @@ pub struct Settings {
     pub stop: Wait,
     /// Addresses opened that are closed otherwise.
     pub opened: Vec<IpNet>,
+    pub transform: TransformLimits,
     /// `POSTRIDER_MASK_HEADERS`, beside those that always are (D14).
     pub masked_headers: MaskedHeaders,
 }
@@ -59,6 +61,9 @@ const STALLED: Number =
 /// Longer than the longest attempt (R05: 60 s, D05).
 const CLAIM_TIMEOUT: Number =
     Number { name: "WEBHOOK_CLAIM_TIMEOUT_SECONDS", default: 300, min: 61, max: 86_400, unit: "seconds" };
+/// Of what a transformation gives; larger ones do not fit the memory that a program may take.
+const TRANSFORM_OUTPUT: Number =
+    Number { name: "POSTRIDER_TRANSFORM_OUTPUT_BYTES", default: 8 << 20, min: 1024, max: 32 << 20, unit: "bytes" };
 /// 0 ignores the header (R08).
 const RETRY_AFTER_MAX: Number =
     Number { name: "WEBHOOK_RETRY_AFTER_MAX_SECONDS", default: 21_600, min: 0, max: 2_592_000, unit: "seconds" };
@@ -105,6 +110,7 @@ impl Settings {
         let endpoint_sweep_s = number(&ENDPOINT_SWEEP);
         let log_retention_s = number(&LOG_RETENTION);
         let claim_timeout_s = number(&CLAIM_TIMEOUT);
+        let transform = TransformLimits { output_bytes: number(&TRANSFORM_OUTPUT), ..TransformLimits::default() };
         let retry_after_s = number(&RETRY_AFTER_MAX);
         let caps = [(&DELIVERY_CAP, Ladder::webhook()), (&FORWARD_CAP, Ladder::forward())];
         let caps = caps.map(|(cap, ladder)| (cap, number(cap), ladder));
@@ -162,6 +168,7 @@ impl Settings {
                 ..EngineOptions::default()
             },
             opened,
+            transform,
             masked_headers,
         })
     }
@@ -234,6 +241,14 @@ mod tests {
             assert_eq!(failed.exit, Exit::Refused);
             failed.message
         })
+    }
+
+    #[test]
+    fn r13_the_value_of_a_transformation_is_as_large_as_the_setting_says() {
+        assert_eq!(read(&[]).unwrap().transform, TransformLimits::default());
+        let set = |value| read(&[("POSTRIDER_TRANSFORM_OUTPUT_BYTES", value)]).map(|read| read.transform.output_bytes);
+        assert_eq!(set("4096"), Ok(4096));
+        assert!(set("1023").unwrap_err().starts_with("`POSTRIDER_TRANSFORM_OUTPUT_BYTES` is `1023`: "));
     }
 
     #[test]
