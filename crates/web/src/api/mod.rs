@@ -45,6 +45,7 @@ mod wsdl;
 pub use documentation::openapi_document;
 pub use health::while_starting;
 pub use raw::RemoteAnswer;
+pub(crate) use send::caller_cid;
 pub use send::read_message;
 pub use table::routes;
 
