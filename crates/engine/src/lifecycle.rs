@@ -142,6 +142,12 @@ pub(crate) async fn start(
     if other_workers {
         shared.spawn_restarted(Worker::Dispatcher, neighbours::run);
     }
+    start_caretakers(&shared);
+    Ok(shared)
+}
+
+/// What looks after the store and after the process itself, again and again.
+fn start_caretakers(shared: &Arc<Shared>) {
     shared.spawn_restarted(Worker::DlqSweeper, dlq_sweeper::run);
     shared.spawn_restarted(Worker::Pruner, pruner::run);
     shared.spawn_restarted(Worker::Jobs, jobs::run);
@@ -149,10 +155,9 @@ pub(crate) async fn start(
     shared.spawn_restarted(Worker::KeyKeeper, key_keeper::run);
     if shared.options.looks_at_itself {
         shared.spawn_restarted(Worker::Alerts, alerts::run);
-        shared.spawn(vitals::run(Arc::clone(&shared)));
-        shared.spawn(vitals::probe(Arc::clone(&shared)));
+        shared.spawn(vitals::run(Arc::clone(shared)));
+        shared.spawn(vitals::probe(Arc::clone(shared)));
     }
-    Ok(shared)
 }
 
 /// Makes the project `default` in a store that has none yet.
