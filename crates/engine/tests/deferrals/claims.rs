@@ -1,4 +1,5 @@
 //! Claims of a worker that died: taken over once they have timed out, and the attempt that was cut off is in the history (R01, D05).
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 use postrider_core::delivery::Status;
 use postrider_core::{Failure, Wait};

@@ -1,4 +1,5 @@
 //! Rate limits, concurrency and the circuit breaker: what they hold back uses no attempt and moves no ladder (R04).
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 use postrider_core::breaker::OPEN_TIMES_MAX;
 use postrider_core::deferral::DeferredBy;

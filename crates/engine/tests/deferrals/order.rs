@@ -1,4 +1,5 @@
 //! Ordered delivery: a later one waits for the earlier one of its line, through retry waits, whatever ends it (R15).
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 use postrider_core::Failure;
 use postrider_core::connection::Connection;
