@@ -12,6 +12,7 @@ pub mod blocked;
 pub mod breaker;
 pub mod call;
 pub mod challenge;
+pub mod channel_path;
 pub mod connection;
 pub mod decide;
 pub mod deferral;

@@ -31,12 +31,16 @@ pub const SECTIONS: &[&dyn Section] = &[
     &outgoing::MLLP,
     &outgoing::SOAP,
     &outgoing::FHIR,
+    &outgoing::SERVICES,
+    &outgoing::CHANNEL_REST,
+    &outgoing::CHANNEL_SOAP,
+    &outgoing::CHANNEL_MLLP,
     &outgoing::WEBHOOK,
     &webhook_subscription::PushSubscriptions,
 ];
 
 /// Sections of ours that later versions have: refused, since leaving one out would leave deliveries out.
-pub(crate) const TO_COME: &[&str] = &["channel_rest", "channel_soap", "services", "webhook_source"];
+pub(crate) const TO_COME: &[&str] = &["webhook_source"];
 
 /// Sections of the integration platform that mean nothing here: passed over with a warning each (D18).
 pub(crate) const PASSED_OVER: &[&str] = &[

@@ -66,6 +66,10 @@ const fn section_of(kind: ConnectionKind) -> &'static str {
         ConnectionKind::Soap => "outgoing_soap",
         ConnectionKind::Fhir => "outgoing_fhir",
         ConnectionKind::Webhook => "webhook_endpoint",
+        ConnectionKind::ChannelRest => "channel_rest",
+        ConnectionKind::ChannelSoap => "channel_soap",
+        ConnectionKind::ChannelMllp => "channel_mllp",
+        ConnectionKind::Service => "services",
     }
 }
 

@@ -28,6 +28,8 @@ mod show;
 mod topics;
 mod webhooks;
 
+use postrider::Configured;
+
 use crate::args::{Args, Command};
 use crate::exit::{Exit, Failed};
 use crate::serve;
@@ -43,7 +45,9 @@ pub async fn run(args: Args) -> Result<Exit, Failed> {
         Command::Dlq(command) => dlq::run(&global, command).await,
         Command::Deliveries(command) => deliveries::run(&global, command).await,
         Command::Jobs(command) => jobs::run(&global, command).await,
-        Command::Connections(command) => connections::run(&global, command).await,
+        Command::Connections(command) => connections::run(&global, Configured::Connections, command).await,
+        Command::Channels(command) => connections::run(&global, Configured::Channels, command.into()).await,
+        Command::Services(command) => connections::run(&global, Configured::Services, command.into()).await,
         Command::Security(command) => security::run(&global, command).await,
         Command::Topics(command) => topics::run(&global, command).await,
         Command::Endpoints(command) => webhooks::endpoints(&global, command).await,

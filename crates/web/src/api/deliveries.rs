@@ -23,10 +23,10 @@ pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -
     query.finish()?;
     let found = state.read().deliveries(&filter, page).await?;
     let connections = connections_of(&state, &found.items).await?;
-    let name = |delivery: &Delivery| connections.get(&delivery.connection_id).map(|known| known.name.as_str());
+    let known = |delivery: &Delivery| connections.get(&delivery.connection_id);
     let deferred = state.engine.deferred(&found.items).await?;
     let shown = |delivery: &Delivery| {
-        with_deferral(delivery_json(delivery, name(delivery), state.masked()), deferred.get(&delivery.id))
+        with_deferral(delivery_json(delivery, known(delivery), state.masked()), deferred.get(&delivery.id))
     };
     let data = found.items.iter().map(shown).collect();
     Ok(list_response(data, found.next_cursor))
@@ -59,7 +59,7 @@ pub async fn one(Acting(state): Acting, segments: Segments, query: Query) -> Res
 pub(super) async fn answer(state: &AppState, delivery: &Delivery) -> Result<Response, Problem> {
     let connection = state.read().connection(delivery.connection_id).await?;
     let deferred = state.engine.deferred(std::slice::from_ref(delivery)).await?;
-    let shown = delivery_json(delivery, connection.as_ref().map(|known| known.name.as_str()), state.masked());
+    let shown = delivery_json(delivery, connection.as_ref(), state.masked());
     Ok(ok(&with_deferral(shown, deferred.get(&delivery.id))))
 }
 
