@@ -42,6 +42,8 @@ use crate::securing;
 use crate::securities::Securities;
 use crate::settler::{self, Settler};
 use crate::shared::Shared;
+use crate::sources::Sources;
+use crate::sourcing;
 use crate::subscribing;
 use crate::subscriptions::Subscriptions;
 use crate::tally::Tally;
@@ -89,6 +91,7 @@ pub(crate) async fn start(
         securities: Securities::default(),
         endpoints: Endpoints::default(),
         subscriptions: Subscriptions::default(),
+        sources: Sources::default(),
         notifier: Notifier::default(),
         queues: Queues::default(),
         intake,
@@ -115,6 +118,7 @@ pub(crate) async fn start(
     }
     endpointing::load(&shared).await?;
     subscribing::load(&shared).await?;
+    sourcing::load(&shared).await?;
     restoring::load(&shared).await?;
     shared.spawn_worker(Worker::Settler, settler::run(Arc::clone(&shared), orders));
     shared.spawn_worker(Worker::Intake, intake::run(Arc::clone(&shared), requests));

@@ -39,6 +39,7 @@ use crate::remotes::Remotes;
 use crate::restoring::Holding;
 use crate::securities::Securities;
 use crate::settler::Settler;
+use crate::sources::Sources;
 use crate::subscriptions::Subscriptions;
 use crate::tally::Tally;
 use crate::vault::Vault;
@@ -59,6 +60,7 @@ pub(crate) struct Shared {
     pub securities: Securities,
     pub endpoints: Endpoints,
     pub subscriptions: Subscriptions,
+    pub sources: Sources,
     pub notifier: Notifier,
     pub queues: Queues,
     pub lease: Lease,

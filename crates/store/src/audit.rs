@@ -5,7 +5,7 @@
 use async_trait::async_trait;
 use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
-use postrider_core::id::{AuditId, ConnectionId, JobId, KeyId, ProjectId, SecurityId, SubscriptionId};
+use postrider_core::id::{AuditId, ConnectionId, JobId, KeyId, ProjectId, SecurityId, SourceId, SubscriptionId};
 use postrider_core::job::JobState;
 use postrider_core::security::SecurityDefinition;
 use postrider_core::subscription::PushSubscription;
@@ -20,6 +20,7 @@ use crate::endpoints::{EndpointKeys, EndpointRow};
 use crate::jobs::NewJob;
 use crate::read::{Page, PageRequest};
 use crate::records::*;
+use crate::sources::SourceRow;
 
 /// `audit_retention`: how long entries are kept unless an operator says otherwise.
 pub const AUDIT_RETENTION: postrider_core::Wait = postrider_core::Wait::from_secs(365 * 24 * 3600);
@@ -92,6 +93,12 @@ pub enum Change {
         connection: Box<Connection>,
         row: Box<EndpointRow>,
     },
+    /// An endpoint and the subscription to it, together.
+    CreateDestination {
+        connection: Box<Connection>,
+        row: Box<EndpointRow>,
+        subscription: Box<PushSubscription>,
+    },
     /// If `version` is still the stored one.
     ReplaceEndpointKeys {
         id: ConnectionId,
@@ -106,6 +113,14 @@ pub enum Change {
         version: u32,
     },
     DeletePushSubscription(SubscriptionId),
+    /// `Conflict` when the name or the topic is another source's of the project.
+    CreateSource(Box<SourceRow>),
+    /// With its keys, if `version` is still the stored one.
+    ReplaceSource {
+        row: Box<SourceRow>,
+        version: u32,
+    },
+    DeleteSource(SourceId),
     /// As `create_job`.
     CreateJob {
         job: Box<NewJob>,

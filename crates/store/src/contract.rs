@@ -22,6 +22,7 @@ use crate::read::StoreRead;
 use crate::records::*;
 use crate::security::SecurityDefinitions;
 use crate::signals::Signals;
+use crate::sources::Sources;
 use crate::vitals::StoreVitals;
 use crate::workforce::Spreading;
 
@@ -37,6 +38,7 @@ pub trait Store:
     + AuditLog
     + Endpoints
     + Events
+    + Sources
     + StoreVitals
     + Alerts
     + Signals

@@ -100,10 +100,19 @@ impl Data {
                 self.create_connection(&connection)?;
                 self.create_endpoint(&row)
             }
+            Change::CreateDestination { connection, row, subscription } => {
+                self.refuse_taken_push(&subscription)?;
+                self.create_connection(&connection)?;
+                self.create_endpoint(&row)?;
+                self.create_push(*subscription)
+            }
             Change::ReplaceEndpointKeys { id, keys, version } => self.replace_endpoint_keys(id, &keys, version),
             Change::CreatePushSubscription(subscription) => self.create_push(*subscription),
             Change::ReplacePushSubscription { subscription, version } => self.replace_push(*subscription, version),
             Change::DeletePushSubscription(id) => self.delete_push(id),
+            Change::CreateSource(row) => self.create_source(*row),
+            Change::ReplaceSource { row, version } => self.replace_source(*row, version),
+            Change::DeleteSource(id) => self.delete_source(id),
             Change::CreateJob { job, active_max } => self.create_job(*job, active_max),
             Change::SetJobState { id, version, state, now } => self.set_job_state(id, version, state, now).map(drop),
         }

@@ -12,7 +12,8 @@ use super::listing::{BAD_CURSOR, cut, room_of, rows_of};
 use super::rows::{Cells, from_json, json};
 use super::work::Work;
 use super::{
-    PostgresStore, commands, configuration, configure, credentials, endpoints, events, jobs, security, settle, topics,
+    PostgresStore, commands, configuration, configure, credentials, endpoints, events, jobs, security, settle, sources,
+    topics,
 };
 use crate::audit::{AuditEntry, AuditFilter, AuditLog, Change};
 use crate::{Command, CommandAnswer, ConfigChange, Page, PageRequest, Settled, Settlement, StoreError};
@@ -109,12 +110,20 @@ async fn make(work: &Work, change: &Change) -> Outcome<()> {
             configuration::create_connection(work, connection).await?;
             endpoints::create(work, row).await
         }
+        Change::CreateDestination { connection, row, subscription } => {
+            configuration::create_connection(work, connection).await?;
+            endpoints::create(work, row).await?;
+            events::create_push(work, subscription).await
+        }
         Change::ReplaceEndpointKeys { id, keys, version } => endpoints::replace_keys(work, *id, keys, *version).await,
         Change::CreatePushSubscription(subscription) => events::create_push(work, subscription).await,
         Change::ReplacePushSubscription { subscription, version } => {
             events::replace_push(work, subscription, *version).await
         }
         Change::DeletePushSubscription(id) => events::delete_push(work, *id).await,
+        Change::CreateSource(row) => sources::create(work, row).await,
+        Change::ReplaceSource { row, version } => sources::replace(work, row, *version).await,
+        Change::DeleteSource(id) => sources::delete(work, *id).await,
         Change::CreateJob { job, active_max } => jobs::create(work, job, *active_max).await,
         Change::SetJobState { id, version, state, now } => {
             jobs::set_state(work, *id, *version, *state, *now).await.map(drop)

@@ -9,7 +9,8 @@ use super::listing::{BAD_CURSOR, cut, rows_of};
 use super::rows::{Columns, from_json, json, key, read_all};
 use super::work::Work;
 use super::{
-    SqliteStore, commands, configuration, configure, credentials, endpoints, events, jobs, security, settle, topics,
+    SqliteStore, commands, configuration, configure, credentials, endpoints, events, jobs, security, settle, sources,
+    topics,
 };
 use crate::audit::{AuditEntry, AuditFilter, AuditLog, Change};
 use crate::{Command, CommandAnswer, ConfigChange, Page, PageRequest, Settled, Settlement, StoreError};
@@ -98,10 +99,18 @@ fn make(work: &Work, change: &Change) -> Result<(), StoreError> {
             configuration::create_connection(work, connection)?;
             endpoints::create(work, row)
         }
+        Change::CreateDestination { connection, row, subscription } => {
+            configuration::create_connection(work, connection)?;
+            endpoints::create(work, row)?;
+            events::create_push(work, subscription)
+        }
         Change::ReplaceEndpointKeys { id, keys, version } => endpoints::replace_keys(work, *id, keys, *version),
         Change::CreatePushSubscription(subscription) => events::create_push(work, subscription),
         Change::ReplacePushSubscription { subscription, version } => events::replace_push(work, subscription, *version),
         Change::DeletePushSubscription(id) => events::delete_push(work, *id),
+        Change::CreateSource(row) => sources::create(work, row),
+        Change::ReplaceSource { row, version } => sources::replace(work, row, *version),
+        Change::DeleteSource(id) => sources::delete(work, *id),
         Change::CreateJob { job, active_max } => jobs::create(work, job, *active_max),
         Change::SetJobState { id, version, state, now } => jobs::set_state(work, *id, *version, *state, *now).map(drop),
     }

@@ -4,6 +4,7 @@ mod answer;
 pub(crate) mod cause;
 mod check;
 pub(crate) mod connect;
+mod forward;
 pub mod http;
 pub(crate) mod link;
 pub mod many;

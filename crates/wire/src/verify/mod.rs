@@ -22,7 +22,7 @@ mod twilio;
 #[cfg(test)]
 mod tests;
 
-use http::HeaderMap;
+pub use http::HeaderMap;
 use postrider_core::Timestamp;
 use postrider_core::source::{Provider, SourceSpec};
 use ring::digest;

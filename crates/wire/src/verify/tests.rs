@@ -114,7 +114,7 @@ fn r12_a_forged_one_is_not() {
             twice.headers.append(&name, value);
             assert_eq!(twice.judge(), Err(Rejected::Unreadable(name.to_string())), "{}", vector.name);
             let mut changed = Case::of(vector);
-            let text = changed.headers[&name].to_str().unwrap().to_owned();
+            let text = changed.headers[&name].to_str().unwrap().replace("v1=", "v1=00");
             changed.headers.insert(&name, HeaderValue::from_str(&format!("{text}00")).unwrap());
             assert!(changed.judge().is_err(), "{}: {name} changed", vector.name);
         }
