@@ -64,7 +64,7 @@ async fn r12_what_each_provider_signs_is_let_in_once_and_forwarded_byte_for_byte
             signed(provider.name, &provider.secret, "", provider.content_type, provider.body, now()).await;
         let made = source(&hooks, &name, provider.name, json!({"secret": secret, "publicUrl": hooks.api.base()})).await;
         let url = format!("{}{}", made["ingressUrl"].as_str().unwrap(), provider.query);
-        destination(&hooks, &made, &format!("{}/{number}", remote.address), json!({})).await;
+        destination(&hooks, &made, &format!("{}/to-{number}", remote.address), json!({})).await;
         let sign = |body: &'static [u8], at| {
             let (name, secret, url, content_type) =
                 (provider.name, provider.secret.clone(), url.clone(), provider.content_type);
@@ -103,7 +103,7 @@ async fn r12_what_each_provider_signs_is_let_in_once_and_forwarded_byte_for_byte
     let count = providers().len();
     let receipts = remote.until_received(count).await;
     for (number, provider) in providers().iter().enumerate() {
-        let ours: Vec<_> = receipts.iter().filter(|receipt| receipt.path == format!("/{number}")).collect();
+        let ours: Vec<_> = receipts.iter().filter(|receipt| receipt.path == format!("/to-{number}")).collect();
         assert_eq!(ours.len(), 1, "{}", provider.name);
         assert_eq!(&ours[0].body[..], provider.body, "{}", provider.name);
         assert_eq!(ours[0].header("content-type"), provider.content_type);
