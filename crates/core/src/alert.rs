@@ -20,6 +20,8 @@ pub enum AlertKind {
     DeadLetters,
     /// So many dead letters more than ten minutes ago.
     DeadLettersGrowing,
+    /// A webhook endpoint has been failing for so many minutes.
+    EndpointFailing,
     /// So many megabytes are free.
     DiskLow,
     /// So many seconds without a durable write.
@@ -27,11 +29,12 @@ pub enum AlertKind {
 }
 
 impl AlertKind {
-    pub const ALL: [AlertKind; 6] = [
+    pub const ALL: [AlertKind; 7] = [
         AlertKind::HeadBlocked,
         AlertKind::OldestWaiting,
         AlertKind::DeadLetters,
         AlertKind::DeadLettersGrowing,
+        AlertKind::EndpointFailing,
         AlertKind::DiskLow,
         AlertKind::StoreUnwritable,
     ];
@@ -42,6 +45,7 @@ impl AlertKind {
             AlertKind::OldestWaiting => "oldest_waiting",
             AlertKind::DeadLetters => "dead_letters",
             AlertKind::DeadLettersGrowing => "dead_letters_growing",
+            AlertKind::EndpointFailing => "endpoint_failing",
             AlertKind::DiskLow => "disk_low",
             AlertKind::StoreUnwritable => "store_unwritable",
         }
@@ -59,6 +63,9 @@ impl AlertKind {
             AlertKind::DeadLetters => format!("there are {value} dead letters ({threshold} are too many)"),
             AlertKind::DeadLettersGrowing => {
                 format!("{value} dead letters more than ten minutes ago ({threshold} are too many)")
+            }
+            AlertKind::EndpointFailing => {
+                format!("the endpoint has been failing for {value} minutes ({threshold} are too many)")
             }
             AlertKind::DiskLow => {
                 format!("{value} MB are free on the disk of the data directory ({threshold} are too few)")
@@ -79,6 +86,9 @@ impl AlertKind {
             AlertKind::DeadLetters | AlertKind::DeadLettersGrowing => {
                 "see why they failed; retry, edit, forward or discard them"
             }
+            AlertKind::EndpointFailing => {
+                "see its health and its last attempts; mend the receiver, send it a test, and switch it on again if it is off"
+            }
             AlertKind::DiskLow => {
                 "make room on the disk of the data directory; below `store_free_bytes_min` nothing is taken in"
             }
@@ -97,6 +107,7 @@ pub struct AlertThresholds {
     pub dead_letters: u32,
     /// So many more within ten minutes.
     pub dead_letters_growth: u32,
+    pub endpoint_failing_minutes: u32,
 }
 
 impl Default for AlertThresholds {
@@ -106,6 +117,7 @@ impl Default for AlertThresholds {
             oldest_waiting_minutes: 60,
             dead_letters: 1,
             dead_letters_growth: 100,
+            endpoint_failing_minutes: 60,
         }
     }
 }

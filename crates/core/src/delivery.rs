@@ -29,6 +29,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::envelope::Payload;
+use crate::health::Counting;
 use crate::id::{BodyId, Cid, ConnectionId, DeliveryId, EventId, ProjectId, SubscriptionId};
 use crate::message::RequestHead;
 use crate::schedule::LadderTerms;
@@ -214,6 +215,8 @@ pub struct Progress {
     pub delivered_at: Option<Timestamp>,
     /// When it became terminal.
     pub ended_at: Option<Timestamp>,
+    /// Whether its failures count towards switching its endpoint off.
+    pub counting: Counting,
 }
 
 /// Interruptions in a row that count as a failed round (D04).
@@ -240,6 +243,7 @@ impl Progress {
             dlq_note: None,
             delivered_at: None,
             ended_at: None,
+            counting: Counting::NotCounted,
         }
     }
 

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::connection::WebhookTarget;
-use crate::health::{EndpointHealth, SwitchOffReason};
+use crate::health::{Counting, EndpointHealth, FailureKind, SwitchOff, SwitchOffReason};
 use crate::{Failure, Timestamp};
 
 /// What an endpoint has shown of itself (R14).
@@ -43,6 +43,24 @@ pub struct EndpointState {
     pub off: Option<SwitchedOff>,
     pub health: EndpointHealth,
     pub last_test: Option<LastTest>,
+    /// Rises each time it is switched off or on. What an attempt says holds only within the epoch in which it began, so that a late success
+    /// does not undo a 410 and a late failure does not count against an endpoint that was mended since (D29).
+    pub epoch: u32,
+}
+
+/// How an attempt ended, as far as its endpoint is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttemptEnd {
+    Delivered,
+    Failed { failure: Failure, status: Option<u16> },
+}
+
+/// What an attempt makes of its endpoint and of its delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct AfterAttempt {
+    pub state: EndpointState,
+    pub counting: Counting,
 }
 
 /// Why a delivery may not be sent, so that no attempt of it is made.
@@ -51,6 +69,51 @@ pub struct NotSendable {
     pub failure: Failure,
     /// One sentence for people.
     pub why: &'static str,
+}
+
+impl AttemptEnd {
+    const fn kind(failure: Failure, status: Option<u16>) -> FailureKind {
+        match status {
+            Some(410) => FailureKind::Gone,
+            _ if failure.counts_towards_switch_off() => FailureKind::Endpoint,
+            _ => FailureKind::NotTheEndpoint,
+        }
+    }
+}
+
+impl EndpointState {
+    /// An attempt that began in the epoch `seen` has ended at `now`. `None`: it changes nothing.
+    pub fn after_attempt(
+        &self,
+        seen: u32,
+        ended: AttemptEnd,
+        counting: Counting,
+        rules: &SwitchOff,
+        now: Timestamp,
+    ) -> Option<AfterAttempt> {
+        if seen != self.epoch || self.off.is_some() {
+            return None;
+        }
+        let after = match ended {
+            AttemptEnd::Delivered => {
+                AfterAttempt { state: EndpointState { health: EndpointHealth::default(), ..*self }, counting }
+            }
+            AttemptEnd::Failed { failure, status } => {
+                let kind = AttemptEnd::kind(failure, status);
+                let change = self.health.after_failure(rules, kind, counting, now);
+                let state = EndpointState { health: change.health, ..*self };
+                let state = change.switch_off.map_or(state, |reason| state.switched_off(reason, now));
+                AfterAttempt { state, counting: change.counting }
+            }
+        };
+        (after != AfterAttempt { state: *self, counting }).then_some(after)
+    }
+
+    /// Switched off by the server. What it had counted stays to be seen.
+    #[must_use]
+    pub const fn switched_off(self, reason: SwitchOffReason, at: Timestamp) -> Self {
+        EndpointState { off: Some(SwitchedOff { reason, at }), epoch: self.epoch.saturating_add(1), ..self }
+    }
 }
 
 impl Verification {
@@ -128,6 +191,41 @@ mod tests {
         }
         assert!(takes_events(&target(true), &asked(Verification::Pending)), "it may be verified by then");
         assert!(!takes_events(&target(true), &off) && !takes_events(&target(false), &fine));
+    }
+
+    fn failed(status: u16) -> AttemptEnd {
+        AttemptEnd::Failed { failure: Failure::Status, status: Some(status) }
+    }
+
+    // proves: V03, D29
+    #[test]
+    fn v03_a_late_success_does_not_undo_a_410() {
+        let now = Timestamp::from_millis(7);
+        let fine = EndpointState::default();
+        let gone = fine.after_attempt(0, failed(410), Counting::NotCounted, &SwitchOff::PATIENT, now).unwrap();
+        assert_eq!(gone.state.off, Some(SwitchedOff { reason: SwitchOffReason::Gone, at: now }));
+        assert_eq!(gone.state.epoch, 1);
+        let late = |ended| gone.state.after_attempt(0, ended, Counting::NotCounted, &SwitchOff::PATIENT, now);
+        assert_eq!((late(AttemptEnd::Delivered), late(failed(500)), late(failed(410))), (None, None, None));
+        // Nor does a late failure count against what was mended since.
+        let mended = EndpointState { off: None, health: EndpointHealth::default(), epoch: 2, ..gone.state };
+        assert_eq!(mended.after_attempt(0, failed(410), Counting::NotCounted, &SwitchOff::PATIENT, now), None);
+        assert!(mended.after_attempt(2, failed(410), Counting::NotCounted, &SwitchOff::PATIENT, now).is_some());
+    }
+
+    // proves: V04
+    #[test]
+    fn v04_a_success_costs_a_well_endpoint_nothing_and_resets_a_failing_one() {
+        let now = Timestamp::from_millis(7);
+        let fine = EndpointState::default();
+        let end =
+            |state: EndpointState, ended| state.after_attempt(0, ended, Counting::NotCounted, &SwitchOff::PATIENT, now);
+        assert_eq!(end(fine, AttemptEnd::Delivered), None);
+        let failing = end(fine, failed(500)).unwrap().state;
+        assert_eq!(failing.health, EndpointHealth { failing_since: Some(now), failed_in_a_row: 1 });
+        assert_eq!(end(failing, AttemptEnd::Delivered).unwrap().state, fine);
+        let ours = AttemptEnd::Failed { failure: Failure::TransformFailed, status: None };
+        assert_eq!(end(failing, ours), None, "our own failures change nothing");
     }
 
     #[test]

@@ -39,16 +39,17 @@ pub enum SwitchOffReason {
     FailingFor,
 }
 
-/// Who made the attempt, as far as health cares.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Whether a delivery's failures count, kept with the delivery.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AttemptOrigin {
-    /// The schedule of a delivery.
-    Schedule,
-    /// A person who retried or resent a delivery. Its failures never count, its success resets (D27).
+pub enum Counting {
+    /// They do.
+    #[default]
+    NotCounted,
+    /// It was last counted at this time: not again before the endpoint's next success, since a delivery counts once.
+    CountedAt(Timestamp),
+    /// A person sent it again: its failures never count, its success resets (D27).
     ByHand,
-    /// A test of the endpoint, which changes nothing (V04).
-    Test,
 }
 
 /// Whose failure it was.
@@ -63,23 +64,14 @@ pub enum FailureKind {
     NotTheEndpoint,
 }
 
-/// A failed attempt as health sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FailedAttempt {
-    pub kind: FailureKind,
-    pub origin: AttemptOrigin,
-    /// When this delivery was last counted as failed, if ever: a delivery counts once between two successes.
-    pub counted_at: Option<Timestamp>,
-}
-
 /// What a failed attempt changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct HealthChange {
     /// The endpoint's health from now on.
     pub health: EndpointHealth,
-    /// What the delivery's `counted_at` is from now on.
-    pub counted_at: Option<Timestamp>,
+    /// What the delivery keeps from now on.
+    pub counting: Counting,
     /// Set when the endpoint is to be switched off now.
     pub switch_off: Option<SwitchOffReason>,
 }
@@ -101,6 +93,25 @@ impl SwitchOffReason {
     }
 }
 
+impl Counting {
+    /// As one number for a store: the time, −1 for by hand, nothing for not counted.
+    pub fn stored(self) -> Option<i64> {
+        match self {
+            Counting::NotCounted => None,
+            Counting::CountedAt(time) => Some(time.as_millis()),
+            Counting::ByHand => Some(-1),
+        }
+    }
+
+    pub fn from_stored(stored: Option<i64>) -> Self {
+        match stored {
+            None => Counting::NotCounted,
+            Some(millis) if millis < 0 => Counting::ByHand,
+            Some(millis) => Counting::CountedAt(Timestamp::from_millis(millis)),
+        }
+    }
+}
+
 impl SwitchOff {
     /// Never: the presets `webhook` and `forward` (D20).
     pub const NEVER: SwitchOff = SwitchOff { on_gone: false, after_failures: None, failing_for: None };
@@ -111,26 +122,22 @@ impl SwitchOff {
 }
 
 impl EndpointHealth {
-    /// A failed attempt at `now`.
-    pub fn after_failure(self, rules: &SwitchOff, failed: FailedAttempt, now: Timestamp) -> HealthChange {
-        let (health, counted_at) = self.count(failed, now);
-        let switch_off = match (failed.origin, failed.kind) {
-            (AttemptOrigin::Test, _) => None,
+    /// An attempt failed at `now`. Tests change nothing (V04), so they never come here.
+    pub fn after_failure(
+        self,
+        rules: &SwitchOff,
+        kind: FailureKind,
+        counting: Counting,
+        now: Timestamp,
+    ) -> HealthChange {
+        let (health, counting_next) = self.count(kind, counting, now);
+        let switch_off = match (counting, kind) {
             // Even a resend by hand learns for certain that the address no longer exists; this is not a matter of counting.
             (_, FailureKind::Gone) if rules.on_gone => Some(SwitchOffReason::Gone),
-            (AttemptOrigin::ByHand, _) | (_, FailureKind::NotTheEndpoint) => None,
-            (AttemptOrigin::Schedule, _) => health.over_the_line(rules, now),
+            (Counting::ByHand, _) | (_, FailureKind::NotTheEndpoint) => None,
+            _ => health.over_the_line(rules, now),
         };
-        HealthChange { health, counted_at, switch_off }
-    }
-
-    /// A 2xx: the count starts over, unless it was a test.
-    #[must_use]
-    pub fn after_success(self, origin: AttemptOrigin) -> EndpointHealth {
-        match origin {
-            AttemptOrigin::Test => self,
-            AttemptOrigin::Schedule | AttemptOrigin::ByHand => EndpointHealth::default(),
-        }
+        HealthChange { health, counting: counting_next, switch_off }
     }
 
     /// What the timer finds at `now`: an endpoint can be failing for three days with no attempt left to notice it.
@@ -143,14 +150,13 @@ impl EndpointHealth {
         Some(self.failing_since? + rules.failing_for?)
     }
 
-    fn count(self, failed: FailedAttempt, now: Timestamp) -> (EndpointHealth, Option<Timestamp>) {
-        let counts = failed.origin == AttemptOrigin::Schedule && failed.kind != FailureKind::NotTheEndpoint;
-        let counted_in_this_run = match (failed.counted_at, self.failing_since) {
-            (Some(counted), Some(since)) => counted >= since,
+    fn count(self, kind: FailureKind, counting: Counting, now: Timestamp) -> (EndpointHealth, Counting) {
+        let counted_in_this_run = match (counting, self.failing_since) {
+            (Counting::CountedAt(counted), Some(since)) => counted >= since,
             _ => false,
         };
-        if !counts || counted_in_this_run {
-            return (self, failed.counted_at);
+        if counting == Counting::ByHand || kind == FailureKind::NotTheEndpoint || counted_in_this_run {
+            return (self, counting);
         }
         let failing_since = self.failing_since.unwrap_or(now);
         let health = EndpointHealth {
@@ -158,7 +164,7 @@ impl EndpointHealth {
             failed_in_a_row: self.failed_in_a_row.saturating_add(1),
         };
         // Never before the run's start, also when another server's clock is a little ahead of ours.
-        (health, Some(now.max(failing_since)))
+        (health, Counting::CountedAt(now.max(failing_since)))
     }
 
     fn over_the_line(&self, rules: &SwitchOff, now: Timestamp) -> Option<SwitchOffReason> {
@@ -182,15 +188,12 @@ mod tests {
         Timestamp::from_millis(seconds * 1000)
     }
 
-    fn failed(kind: FailureKind, origin: AttemptOrigin) -> FailedAttempt {
-        FailedAttempt { kind, origin, counted_at: None }
-    }
-
     /// Health after `n` different deliveries have failed, one a second from second 1 on.
     fn after_deliveries(n: u32) -> EndpointHealth {
         (1..=n).fold(EndpointHealth::default(), |health, second| {
-            let failure = failed(FailureKind::Endpoint, AttemptOrigin::Schedule);
-            health.after_failure(&SwitchOff::NEVER, failure, at(second.into())).health
+            health
+                .after_failure(&SwitchOff::NEVER, FailureKind::Endpoint, Counting::NotCounted, at(second.into()))
+                .health
         })
     }
 
@@ -203,49 +206,51 @@ mod tests {
     }
 
     #[test]
+    fn every_counting_reads_back() {
+        for counting in [Counting::NotCounted, Counting::CountedAt(at(1)), Counting::CountedAt(at(0)), Counting::ByHand]
+        {
+            assert_eq!(Counting::from_stored(counting.stored()), counting);
+        }
+    }
+
+    #[test]
     fn v03_a_410_switches_off_at_once() {
-        let gone = |origin| {
-            let change =
-                EndpointHealth::default().after_failure(&SwitchOff::PATIENT, failed(FailureKind::Gone, origin), at(5));
-            change.switch_off
+        let gone = |rules: &SwitchOff, counting| {
+            EndpointHealth::default().after_failure(rules, FailureKind::Gone, counting, at(5))
         };
-        assert_eq!(gone(AttemptOrigin::Schedule), Some(SwitchOffReason::Gone));
-        assert_eq!(gone(AttemptOrigin::ByHand), Some(SwitchOffReason::Gone));
-        assert_eq!(gone(AttemptOrigin::Test), None);
-        let unruled = EndpointHealth::default().after_failure(
-            &SwitchOff::NEVER,
-            failed(FailureKind::Gone, AttemptOrigin::Schedule),
-            at(5),
-        );
+        for counting in [Counting::NotCounted, Counting::CountedAt(at(4)), Counting::ByHand] {
+            assert_eq!(gone(&SwitchOff::PATIENT, counting).switch_off, Some(SwitchOffReason::Gone), "{counting:?}");
+        }
+        let unruled = gone(&SwitchOff::NEVER, Counting::NotCounted);
         assert_eq!(unruled.switch_off, None, "an ordinary status under the other presets");
         assert_eq!(unruled.health.failed_in_a_row, 1);
     }
 
     #[test]
     fn v04_a_hundred_deliveries_in_a_row_switch_off() {
-        let failure = failed(FailureKind::Endpoint, AttemptOrigin::Schedule);
-        let ninety_ninth = after_deliveries(98).after_failure(&SwitchOff::PATIENT, failure, at(99));
+        let fail = |health: EndpointHealth, second| {
+            health.after_failure(&SwitchOff::PATIENT, FailureKind::Endpoint, Counting::NotCounted, at(second))
+        };
+        let ninety_ninth = fail(after_deliveries(98), 99);
         assert_eq!((ninety_ninth.health.failed_in_a_row, ninety_ninth.switch_off), (99, None));
-        let hundredth = ninety_ninth.health.after_failure(&SwitchOff::PATIENT, failure, at(100));
+        let hundredth = fail(ninety_ninth.health, 100);
         assert_eq!(hundredth.switch_off, Some(SwitchOffReason::FailuresInARow));
         assert_eq!(hundredth.health.failing_since, Some(at(1)));
     }
 
     #[test]
     fn v04_a_delivery_counts_once_between_two_successes() {
-        let mut failure = failed(FailureKind::Endpoint, AttemptOrigin::Schedule);
-        let first = EndpointHealth::default().after_failure(&SwitchOff::PATIENT, failure, at(10));
-        assert_eq!((first.health.failed_in_a_row, first.counted_at), (1, Some(at(10))));
-        failure.counted_at = first.counted_at;
-        let again = first.health.after_failure(&SwitchOff::PATIENT, failure, at(70));
-        assert_eq!(again.health, first.health);
-        assert_eq!(again.counted_at, Some(at(10)));
-
-        let reset = again.health.after_success(AttemptOrigin::Schedule);
-        assert_eq!(reset, EndpointHealth::default());
-        let anew = reset.after_failure(&SwitchOff::PATIENT, failure, at(400));
+        let fail = |health: EndpointHealth, counting, second| {
+            health.after_failure(&SwitchOff::PATIENT, FailureKind::Endpoint, counting, at(second))
+        };
+        let first = fail(EndpointHealth::default(), Counting::NotCounted, 10);
+        assert_eq!((first.health.failed_in_a_row, first.counting), (1, Counting::CountedAt(at(10))));
+        let again = fail(first.health, first.counting, 70);
+        assert_eq!((again.health, again.counting), (first.health, Counting::CountedAt(at(10))));
+        // After a success it counts once more.
+        let anew = fail(EndpointHealth::default(), again.counting, 400);
         let expected = EndpointHealth { failing_since: Some(at(400)), failed_in_a_row: 1 };
-        assert_eq!((anew.health, anew.counted_at), (expected, Some(at(400))));
+        assert_eq!((anew.health, anew.counting), (expected, Counting::CountedAt(at(400))));
     }
 
     #[test]
@@ -255,70 +260,53 @@ mod tests {
         assert_eq!(health.sweep_due_at(&SwitchOff::PATIENT), Some(due));
         assert_eq!(health.sweep(&SwitchOff::PATIENT, due - Wait::from_millis(1)), None);
         assert_eq!(health.sweep(&SwitchOff::PATIENT, due), Some(SwitchOffReason::FailingFor));
-        let failure = failed(FailureKind::Endpoint, AttemptOrigin::Schedule);
-        let noticed = health.after_failure(&SwitchOff::PATIENT, failure, due);
+        let noticed = health.after_failure(&SwitchOff::PATIENT, FailureKind::Endpoint, Counting::NotCounted, due);
         assert_eq!(noticed.switch_off, Some(SwitchOffReason::FailingFor), "without waiting for the timer");
         assert_eq!(EndpointHealth::default().sweep(&SwitchOff::PATIENT, Timestamp::FAR_FUTURE), None);
         assert_eq!(health.sweep(&SwitchOff::NEVER, Timestamp::FAR_FUTURE), None);
     }
 
-    // proves: V04, D27
+    // proves: V04, D27, D29
     #[test]
-    fn v04_tests_and_retries_by_hand_do_not_count() {
+    fn v04_neither_retries_by_hand_nor_our_own_failures_count() {
         let health = after_deliveries(99);
-        for origin in [AttemptOrigin::Test, AttemptOrigin::ByHand] {
-            let failure = failed(FailureKind::Endpoint, origin);
-            let change = health.after_failure(&SwitchOff::PATIENT, failure, at(900));
-            assert_eq!(change, HealthChange { health, counted_at: None, switch_off: None }, "{origin:?}");
+        for (kind, counting) in
+            [(FailureKind::Endpoint, Counting::ByHand), (FailureKind::NotTheEndpoint, Counting::NotCounted)]
+        {
+            let change = health.after_failure(&SwitchOff::PATIENT, kind, counting, at(900));
+            assert_eq!(change, HealthChange { health, counting, switch_off: None }, "{kind:?}");
         }
-        assert_eq!(health.after_success(AttemptOrigin::Test), health);
-        assert_eq!(health.after_success(AttemptOrigin::ByHand), EndpointHealth::default());
-    }
-
-    // proves: V04, D29
-    #[test]
-    fn v04_our_own_failures_do_not_count() {
-        let health = after_deliveries(99);
-        let failure = failed(FailureKind::NotTheEndpoint, AttemptOrigin::Schedule);
-        let change = health.after_failure(&SwitchOff::PATIENT, failure, at(900));
-        assert_eq!(change, HealthChange { health, counted_at: None, switch_off: None });
     }
 
     proptest! {
         /// Against a set of the deliveries that have failed since the last success.
         #[test]
         fn v04_the_count_is_that_of_different_deliveries(
-            steps in prop::collection::vec((0usize..6, 0u8..8, 0u8..3), 1..200), most in 1u32..6,
+            steps in prop::collection::vec((0usize..6, 0u8..8, any::<bool>()), 1..200), most in 1u32..6,
         ) {
             let rules = SwitchOff { on_gone: false, after_failures: Some(most), failing_for: None };
             let mut health = EndpointHealth::default();
-            let mut counted_at = [None; 6];
+            let mut countings = [Counting::NotCounted; 6];
             let mut failing: BTreeSet<usize> = BTreeSet::new();
             let mut since = None;
-            for (second, (delivery, what, who)) in (1..).zip(steps) {
-                let origin = match who {
-                    0 => AttemptOrigin::Schedule,
-                    1 => AttemptOrigin::ByHand,
-                    _ => AttemptOrigin::Test,
-                };
+            for (second, (delivery, what, by_hand)) in (1..).zip(steps) {
                 if what == 0 {
-                    health = health.after_success(origin);
-                    if who != 2 {
-                        failing.clear();
-                        since = None;
-                    }
+                    health = EndpointHealth::default();
+                    failing.clear();
+                    since = None;
                 } else {
                     let kind = if what < 6 { FailureKind::Endpoint } else { FailureKind::NotTheEndpoint };
-                    let failure = FailedAttempt { kind, origin, counted_at: counted_at[delivery] };
-                    let change = health.after_failure(&rules, failure, at(second));
-                    let counts = what < 6 && who == 0;
+                    let counting = if by_hand { Counting::ByHand } else { countings[delivery] };
+                    let change = health.after_failure(&rules, kind, counting, at(second));
+                    let counts = what < 6 && !by_hand;
                     if counts {
                         failing.insert(delivery);
                         since = since.or(Some(at(second)));
+                        countings[delivery] = change.counting;
                     }
                     let over = counts && failing.len() >= most as usize;
                     prop_assert_eq!(change.switch_off, over.then_some(SwitchOffReason::FailuresInARow));
-                    (health, counted_at[delivery]) = (change.health, change.counted_at);
+                    health = change.health;
                 }
                 prop_assert_eq!(health.failed_in_a_row as usize, failing.len());
                 prop_assert_eq!(health.failing_since, since);

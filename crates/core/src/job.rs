@@ -136,10 +136,14 @@ pub enum SkipReason {
     NoTopic,
     /// It kept changing under the job's hands.
     Changing,
+    /// Its endpoint is off (D27).
+    EndpointOff,
+    /// Its project is not entitled to webhooks (D45).
+    NotEntitled,
 }
 
 impl SkipReason {
-    pub const ALL: [SkipReason; 7] = [
+    pub const ALL: [SkipReason; 9] = [
         SkipReason::AlreadyDelivered,
         SkipReason::InFlight,
         SkipReason::WrongStatus,
@@ -147,6 +151,8 @@ impl SkipReason {
         SkipReason::ConnectionGone,
         SkipReason::NoTopic,
         SkipReason::Changing,
+        SkipReason::EndpointOff,
+        SkipReason::NotEntitled,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -158,6 +164,8 @@ impl SkipReason {
             SkipReason::ConnectionGone => "connection_gone",
             SkipReason::NoTopic => "no_topic",
             SkipReason::Changing => "changing",
+            SkipReason::EndpointOff => "endpoint_off",
+            SkipReason::NotEntitled => "not_entitled",
         }
     }
 

@@ -43,6 +43,8 @@ catalogue! {
     ALERTS_UNREAD: "alert.held_up", Warn, "Alerts cannot be read or written now; they are looked for again.";
     ALERT_RAISED: "alert.raised", Warn, "An alert is raised; see `operations.md`.";
     ALERT_RECOVERED: "alert.recovered", Info, "An alert has recovered.";
+    ANNOUNCEMENT_HELD_UP: "announcement.held_up", Warn, "What the server tells of itself cannot be published yet; it is tried again.";
+    ANNOUNCEMENT_REFUSED: "announcement.refused", Warn, "An event that the server tells of itself was refused, such as by a full queue; it is not told.";
     ANSWER_NOT_KEPT: "answer.not_kept", Warn, "The answer to a request with an idempotency key could not be kept; a repeat is told that the outcome is not known.";
     ATTEMPT_ENDED: "attempt.ended", Debug, "One attempt, and what came of it.";
     ATTEMPT_PANICKED: "attempt.panicked", Error, "A defect: sending panicked, and the attempt counts as failed.";
@@ -57,7 +59,11 @@ catalogue! {
     DECISION_REFUSED: "decision.refused", Error, "A defect: the store refuses a decision; its delivery is decided again.";
     DEMO_REFUSED: "demo.refused", Warn, "A request of the demo was refused.";
     DLQ_HELD_UP: "dlq.held_up", Warn, "The DLQ's action cannot be taken yet.";
+    ENDPOINTS_UNREAD: "endpoint.held_up", Warn, "How endpoints do cannot be read or written now; it is tried again.";
     ENDPOINT_KEY_NOT_MADE: "endpoint.key_not_made", Error, "A signing key for an endpoint could not be made: nothing is sent to it until it is rotated.";
+    ENDPOINT_OWNER_UNTOLD: "endpoint.owner_untold", Error, "The owner of an endpoint that was switched off could not be told: no address or mail server is set, or no mail was taken.";
+    ENDPOINT_SWITCHED_OFF: "endpoint.switched_off", Warn, "An endpoint was switched off; see `webhooks.md`.";
+    ENDPOINT_SWITCHED_ON: "endpoint.switched_on", Info, "An endpoint was switched on again.";
     HEALTH_FAILING: "health.failing", Warn, "A health check fails from now on; the line says which, and why.";
     HEALTH_OK: "health.ok", Info, "A health check is well again.";
     PROBE_FAILED: "health.probe_failed", Debug, "The store did not take the tiny write of the health check.";
@@ -83,6 +89,7 @@ catalogue! {
     MAIL_SENT: "mail.sent", Info, "A mail server has taken a mail.";
     MAIL_WAITS: "mail.waits", Warn, "A mail was not taken yet; it is tried again after a pause.";
     ACK_OF_ANOTHER: "mllp.ack_of_another", Warn, "With `ack_match: warn`, an acknowledgment of another message was taken.";
+    PAGE_BROKEN: "page.broken", Error, "A defect: a page of the dashboard could not be made.";
     PANICKED: "panicked", Error, "A defect: something panicked here; the line says where.";
     QUEUE_NOT_IN_ORDER: "queue.not_in_order", Warn, "A queue just taken cannot be put in order yet.";
     QUEUE_NOT_RELEASED: "queue.not_released", Debug, "A queue was not given back; it is free once the lease has ended.";

@@ -19,10 +19,11 @@ pub enum Worker {
     KeyKeeper,
     Mailer,
     Alerts,
+    HealthSweeper,
 }
 
 impl Worker {
-    pub const ALL: [Worker; 11] = [
+    pub const ALL: [Worker; 12] = [
         Worker::Intake,
         Worker::Settler,
         Worker::CallLog,
@@ -34,6 +35,7 @@ impl Worker {
         Worker::KeyKeeper,
         Worker::Mailer,
         Worker::Alerts,
+        Worker::HealthSweeper,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -49,6 +51,7 @@ impl Worker {
             Worker::KeyKeeper => "key_keeper",
             Worker::Mailer => "mailer",
             Worker::Alerts => "alerts",
+            Worker::HealthSweeper => "health_sweeper",
         }
     }
 

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::id::{ConnectionId, ProjectId, SubscriptionId};
 use crate::message::HeaderList;
+use crate::operational;
 use crate::policy::DeliveryPolicy;
 use crate::schedule::{Jitter, Ladder, LadderTerms};
 use crate::settings;
@@ -49,7 +50,7 @@ pub struct PushSpec {
 
 impl PushSubscription {
     pub fn selects(&self, topic: &TopicName) -> bool {
-        self.spec.enabled && self.spec.pattern.matches(topic)
+        self.spec.enabled && operational::may_select(&self.spec.pattern, topic) && self.spec.pattern.matches(topic)
     }
 }
 

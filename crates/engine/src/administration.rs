@@ -82,6 +82,13 @@ impl Engine {
         self.shared.keys.holder(presented, self.shared.now())
     }
 
+    /// The same of a key that was recognised before, as long as it is valid.
+    pub fn key_holder_of(&self, id: KeyId) -> Option<Arc<KeyHolder>> {
+        let holder = self.shared.keys.get(id)?;
+        let has_ended = holder.key.expires_at.is_some_and(|end| end <= self.shared.now());
+        (!has_ended).then_some(holder)
+    }
+
     /// A use that was not let through; counted, and written within a minute.
     pub fn note_key_refused(&self, why: KeyRefused, holder: Option<&KeyHolder>, address: Option<IpAddr>) {
         let actor = holder.map_or_else(|| Actor::unknown(address), |holder| holder.actor(address));

@@ -12,12 +12,14 @@ use postrider_core::connection::Connection;
 use postrider_core::growth::Growth;
 use postrider_core::id::{AlertId, BodyId, ConnectionId, EventId, ProjectId, TopicId};
 use postrider_core::message::HeaderList;
+use postrider_core::operational::OperationalEvent;
 use postrider_core::readiness::{Room, Worker};
 use postrider_core::topic::TopicName;
 use postrider_core::{Timestamp, Wait, log};
 use postrider_store::{AlertWrite, NewBody, PageRequest, Project, QueueSummary, StoreError, Topic, TopicMessageDraft};
 use serde_json::json;
 
+use crate::announcer;
 use crate::shared::Shared;
 
 /// Where events of alerts go; each project has its own.
@@ -26,6 +28,8 @@ pub const ALERT_TOPIC: &str = "postrider.alert";
 const TOPIC_RETENTION: Wait = Wait::from_secs(7 * 24 * 3600);
 /// For `dead_letters_growing`.
 const GROWTH_WINDOW: Wait = Wait::from_secs(600);
+/// Endpoints read at once.
+const FAILING_ROWS: u32 = 1000;
 const MINUTE_MS: u64 = 60_000;
 const MEGABYTE: u64 = 1_000_000;
 
@@ -37,8 +41,17 @@ struct Book {
     open: BTreeMap<Place, Alert>,
     /// Of dead letters.
     growth: BTreeMap<ConnectionId, Growth>,
+    /// Since when endpoints have been failing, by the store.
+    failing: BTreeMap<ConnectionId, Timestamp>,
     /// Told by mail while it could not be written.
     unwritten: Option<Alert>,
+}
+
+impl Book {
+    /// In minutes.
+    fn failing_for(&self, id: ConnectionId, now: Timestamp) -> u64 {
+        self.failing.get(&id).map_or(0, |since| now.since(*since).as_millis() / MINUTE_MS)
+    }
 }
 
 /// One value, and what it is held against.
@@ -85,6 +98,7 @@ async fn look(shared: &Shared, book: &mut Book) -> Result<(), StoreError> {
     if let Some(first) = projects.first() {
         look_at_server(shared, book, first).await;
     }
+    book.failing = failing(shared).await?;
     for project in &projects {
         for summary in shared.store.queue_summaries(project.id).await? {
             shared.vitals.busy(Worker::Alerts);
@@ -102,6 +116,17 @@ async fn look(shared: &Shared, book: &mut Book) -> Result<(), StoreError> {
         }
     }
     Ok(())
+}
+
+async fn failing(shared: &Shared) -> Result<BTreeMap<ConnectionId, Timestamp>, StoreError> {
+    let mut failing = BTreeMap::new();
+    let mut after = None;
+    loop {
+        let rows = shared.store.failing_endpoints(after, FAILING_ROWS).await?;
+        let Some(last) = rows.last() else { return Ok(failing) };
+        after = Some(last.id);
+        failing.extend(rows.iter().filter_map(|row| Some((row.id, row.state.health.failing_since?))));
+    }
 }
 
 /// What is no project's: events go to the first one.
@@ -127,8 +152,13 @@ async fn look_at_queue(
     summary: &QueueSummary,
 ) -> Result<(), StoreError> {
     let now = shared.now();
-    let AlertThresholds { head_blocked_minutes, oldest_waiting_minutes, dead_letters, dead_letters_growth } =
-        project.settings.alerts;
+    let AlertThresholds {
+        head_blocked_minutes,
+        oldest_waiting_minutes,
+        dead_letters,
+        dead_letters_growth,
+        endpoint_failing_minutes,
+    } = project.settings.alerts;
     let waited = summary.oldest_waiting_since.map_or(0, |since| now.since(since).as_millis() / MINUTE_MS);
     let head_is_old = head_blocked_minutes > 0 && waited >= u64::from(head_blocked_minutes);
     let may_be_blocked = connection.spec.policy.queue.ordered
@@ -140,6 +170,7 @@ async fn look_at_queue(
         (AlertKind::HeadBlocked, head_blocked_minutes, blocked),
         (AlertKind::DeadLetters, dead_letters, summary.dead),
         (AlertKind::DeadLettersGrowing, dead_letters_growth, grown),
+        (AlertKind::EndpointFailing, endpoint_failing_minutes, book.failing_for(connection.id, now)),
     ] {
         // Turned off: what is open has recovered.
         let (rule, value) = if high == 0 {
@@ -222,7 +253,19 @@ async fn tell(
         }
     }
     announce(shared, project, connection, &alert, value);
+    announce_block(shared, connection, &alert, value);
     remember(book, alert);
+}
+
+/// Who subscribes to the event of this one kind hears of it too.
+fn announce_block(shared: &Shared, connection: Option<&Connection>, alert: &Alert, minutes: u64) {
+    let Some(connection) = connection.filter(|_| alert.kind == AlertKind::HeadBlocked) else { return };
+    let (project_id, connection) = (connection.project_id, announcer::subject(connection));
+    let event = match alert.recovered_at {
+        None => OperationalEvent::ConnectionBlocked { connection, minutes, at: alert.raised_at },
+        Some(at) => OperationalEvent::ConnectionUnblocked { connection, at },
+    };
+    shared.announce(project_id, event);
 }
 
 fn remember(book: &mut Book, alert: Alert) {

@@ -58,6 +58,19 @@ pub(crate) fn make(
     })
 }
 
+/// The same for a request that is no delivery: it enters no log, no figures and no trace.
+pub(crate) async fn make_alone(shared: &Arc<Shared>, outgoing: Outgoing) -> Ended {
+    let connection = Arc::clone(&outgoing.connection);
+    let started_at = shared.clock.now();
+    let started = shared.clock.monotonic();
+    let number = outgoing.attempt;
+    let reply = reply(shared, outgoing, None, started_at).await;
+    let took = shared.clock.monotonic().saturating_sub(started);
+    let verdict = verdict::of(&connection.spec.target, &reply);
+    let record = record(number, started_at, took, &verdict, &reply);
+    Ended { reply, verdict, record }
+}
+
 /// Its rung is spent already, whatever becomes of it (R16). What is signed is what the transformation gave (R13).
 async fn reply(shared: &Shared, mut outgoing: Outgoing, of: Option<SubscriptionId>, now: Timestamp) -> Reply {
     if let Err(failed) = transforming::apply(shared, &mut outgoing, of).await {

@@ -5,11 +5,12 @@
 use std::sync::Arc;
 
 use postrider_core::connection::{Connection, ConnectionSpec, check_name};
+use postrider_core::endpoint::Verification;
 use postrider_core::id::{ConnectionId, ProjectId};
 use postrider_core::masking::masked_settings;
 use postrider_core::settings::SettingError;
 use postrider_store::{AuditEntry, Change, StoreError};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::actor::Actor;
 use crate::audit::Describe as _;
@@ -148,6 +149,47 @@ fn validated(shared: &Shared, project_id: ProjectId, new: &NewConnection) -> Res
             Err(Refusal::Invalid(errors))
         }
     }
+}
+
+/// The settings of a known connection with other values in some keys.
+pub(crate) fn read_again(known: &Connection, written: &Map<String, Value>) -> Result<ConnectionSpec, Refusal> {
+    ConnectionSpec::parse(known.kind(), written).map_err(Refusal::Invalid)
+}
+
+/// What changes of an endpoint's row together with its settings.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowChange {
+    pub verification: Option<Verification>,
+    pub switches_on: bool,
+}
+
+/// The same for an endpoint and its row, in one transaction. `Conflict` when somebody else changed it meanwhile.
+pub(crate) async fn write_endpoint(
+    shared: &Shared,
+    actor: &Actor,
+    action: &str,
+    known: &Connection,
+    row: RowChange,
+    after: Value,
+    change: impl FnOnce(&mut Connection),
+) -> Result<Arc<Connection>, Refusal> {
+    let mut connection = known.clone();
+    change(&mut connection);
+    connection.version = known.version.saturating_add(1);
+    connection.updated_at = shared.now();
+    let connection = Arc::new(connection);
+    let entry = entry(shared, actor, action, known).with_after(after);
+    let change = Change::ReplaceEndpoint {
+        connection: Box::new((*connection).clone()),
+        version: known.version,
+        verification: row.verification,
+        switches_on: row.switches_on,
+    };
+    shared.store.change(change, entry).await.map_err(|error| named(error, known))?;
+    endpointing::read_one_anew(shared, known.id).await?;
+    shared.connections.put(Arc::clone(&connection));
+    tell(shared, connection.id);
+    Ok(connection)
 }
 
 /// `Conflict` when somebody else changed it meanwhile.

@@ -178,6 +178,8 @@ pub(crate) fn first_row(
         project_id: connection.project_id,
         keys: EndpointKeys { sealed, former: None },
         state: EndpointState { verification, ..EndpointState::default() },
+        verified_url: None,
+        tell_at: None,
         version: 1,
     };
     Ok((row, secret))
@@ -207,14 +209,23 @@ async fn rotate(
     let change = Change::ReplaceEndpointKeys { id: connection.id, keys: keys.clone(), version: known.row.version };
     shared.store.change(change, entry).await.map_err(|error| configuring::named(error, connection))?;
     let row = EndpointRow { keys, version: known.row.version.saturating_add(1), ..known.row.clone() };
-    shared.endpoints.put(Arc::new(opened(shared, row)));
+    shared.endpoints.put_keys(opened(shared, row));
     Ok(secret)
 }
 
 /// As they are now, whoever changed them.
 pub(crate) async fn read_anew(shared: &Shared) -> Result<(), StoreError> {
     for row in shared.store.all_endpoints().await? {
-        shared.endpoints.put(Arc::new(opened(shared, row)));
+        let is_ours = shared.queues.get(row.id).is_some();
+        shared.endpoints.put_read(opened(shared, row), is_ours);
+    }
+    Ok(())
+}
+
+/// One of them as it is in the store, which holds.
+pub(crate) async fn read_one_anew(shared: &Shared, id: ConnectionId) -> Result<(), StoreError> {
+    if let Some(row) = shared.store.endpoint(id).await? {
+        shared.endpoints.put_read(opened(shared, row), false);
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
-use postrider_core::endpoint::{EndpointState, NotSendable, not_sendable, takes_events};
+use postrider_core::endpoint::{EndpointState, NotSendable, Verification, not_sendable, takes_events};
 use postrider_core::id::{ConnectionId, ProjectId};
 use postrider_store::EndpointRow;
 use postrider_wire::signature::SigningKey;
@@ -15,6 +15,7 @@ use postrider_wire::signature::SigningKey;
 use crate::shared::Shared;
 
 /// An endpoint's row, and what became of its keys.
+#[derive(Clone)]
 pub struct Endpoint {
     pub row: EndpointRow,
     /// Why not, in words for an operator.
@@ -71,6 +72,40 @@ impl Endpoints {
         self.0.write().unwrap_or_else(PoisonError::into_inner).remove(&id);
     }
 
+    /// The same endpoint as it was read from the store. `is_ours`: its attempts are made here, so that what is known here may be ahead of
+    /// what is written.
+    pub fn put_read(&self, read: Endpoint, is_ours: bool) {
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let ahead = known.get(&read.row.id).filter(|known| is_ours && known.row.state.epoch >= read.row.state.epoch);
+        let row = match ahead {
+            Some(ahead) => with_health_of(read.row.clone(), &ahead.row),
+            None => read.row.clone(),
+        };
+        known.insert(read.row.id, Arc::new(Endpoint { row, ..read }));
+    }
+
+    /// Other keys; how it stands is as it is known here.
+    pub fn put_keys(&self, changed: Endpoint) {
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let row = match known.get(&changed.row.id) {
+            Some(known) => {
+                EndpointRow { keys: changed.row.keys.clone(), version: changed.row.version, ..known.row.clone() }
+            }
+            None => changed.row.clone(),
+        };
+        known.insert(changed.row.id, Arc::new(Endpoint { row, ..changed }));
+    }
+
+    /// What follows for the endpoint is known from here on, also while it is being written.
+    pub fn foresee<T>(&self, id: ConnectionId, change: impl FnOnce(&mut EndpointRow) -> Option<T>) -> Option<T> {
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let endpoint = known.get_mut(&id)?;
+        let mut row = endpoint.row.clone();
+        let answer = change(&mut row)?;
+        *endpoint = Arc::new(Endpoint { row, ..(**endpoint).clone() });
+        Some(answer)
+    }
+
     /// How the endpoint stands; one without a row is new.
     pub fn state(&self, id: ConnectionId) -> EndpointState {
         self.get(id).map(|endpoint| endpoint.row.state).unwrap_or_default()
@@ -82,10 +117,33 @@ impl Endpoints {
     }
 }
 
+fn with_health_of(read: EndpointRow, ahead: &EndpointRow) -> EndpointRow {
+    let (health, off, epoch) = (ahead.state.health, ahead.state.off, ahead.state.epoch);
+    EndpointRow { state: EndpointState { health, off, epoch, ..read.state }, ..read }
+}
+
+/// How it stands at its present address: what was shown at another one counts for nothing.
+pub(crate) fn standing(connection: &Connection, row: &EndpointRow) -> EndpointState {
+    let mut state = row.state;
+    if matches!(state.verification, Verification::Verified | Verification::Failed) {
+        let url = connection.spec.target.webhook().map(|target| target.url.to_string());
+        if row.verified_url != url {
+            state.verification = Verification::Pending;
+        }
+    }
+    state
+}
+
+/// The epoch in which an attempt begins; connections of other kinds have none.
+pub(crate) fn epoch(shared: &Shared, connection: &Connection) -> u32 {
+    connection.spec.target.webhook().map_or(0, |_| shared.endpoints.state(connection.id).epoch)
+}
+
 /// Why nothing may be sent on this connection now, as far as its endpoint and its project say.
 pub(crate) fn refused(shared: &Shared, connection: &Connection) -> Option<NotSendable> {
     let target = connection.spec.target.webhook()?;
-    not_sendable(target, &shared.endpoints.state(connection.id), is_entitled(shared, connection.project_id))
+    let state = shared.endpoints.get(connection.id).map(|endpoint| standing(connection, &endpoint.row));
+    not_sendable(target, &state.unwrap_or_default(), is_entitled(shared, connection.project_id))
 }
 
 /// Whether a message makes a delivery on this connection: an endpoint that is off gets none (V05, D29), any other connection always does.

@@ -12,6 +12,7 @@ use postrider_core::delivery::{EventRef, Origin, Progress};
 use postrider_core::envelope::Payload;
 use postrider_core::id::{Cid, DestinationId, EventId, ProjectId, TopicId};
 use postrider_core::message::{HeaderList, Method, RequestHead};
+use postrider_core::operational::is_operational;
 use postrider_core::schedule::LadderTerms;
 use postrider_core::settings::objects::RETENTION_S;
 use postrider_core::subscription::{FAN_OUT_MAX, PushSubscription};
@@ -95,6 +96,20 @@ pub(crate) async fn publish(
     if shared.is_stopping() {
         return Err(Refusal::Stopping);
     }
+    if is_operational(event.event_type.as_str()) {
+        let ours = "a type that Postrider does not tell of itself";
+        return Err(Refusal::Invalid(vec![SettingError::new("type", event.event_type.as_str(), ours)]));
+    }
+    publish_own(shared, project_id, event, topics).await
+}
+
+/// The same for what the server tells of itself, to the last moment.
+pub(crate) async fn publish_own(
+    shared: &Arc<Shared>,
+    project_id: ProjectId,
+    event: NewEvent,
+    topics: TopicPolicy,
+) -> Result<PublishedTo, Refusal> {
     let (given, allowed) = (event.body.len() as u64, shared.options.body_bytes_max);
     if given > allowed {
         return Err(Refusal::TooLarge { given, allowed });

@@ -276,6 +276,7 @@ fn replaced(old: &Delivery, new: ForwardId, now: Timestamp) -> Settlement {
         forward: None,
         edited_body: None,
         answers: None,
+        health: None,
     }
 }
 

@@ -12,9 +12,10 @@ use postrider_core::log;
 use postrider_core::readiness::Worker;
 use postrider_store::{Project, ProjectSettings, Store, StoreError};
 use postrider_wire::Sender;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::alerts;
+use crate::announcer::{self, Announcer};
 use crate::call_log::{self, CallLog};
 use crate::clock::Clock;
 use crate::connections::Connections;
@@ -27,6 +28,7 @@ use crate::jobs::{self, JobNotice};
 use crate::keyed_calls::KeyedCalls;
 use crate::keys::KeyBook;
 use crate::maintenance::dlq_sweeper::{self, SweepNotice};
+use crate::maintenance::health_sweeper;
 use crate::maintenance::key_keeper;
 use crate::maintenance::lease_keeper::{self, Lease};
 use crate::maintenance::pruner;
@@ -35,6 +37,7 @@ use crate::notifier::Notifier;
 use crate::options::EngineOptions;
 use crate::outbox::{self, Outbox};
 use crate::projects::Projects;
+use crate::quotas::Quotas;
 use crate::remotes::Remotes;
 use crate::restoring::{self, Holding};
 use crate::runner::ToRunner;
@@ -78,6 +81,7 @@ pub(crate) async fn start(
     let other_workers = options.other_workers;
     let vault = Arc::new(Vault::new(options.keyring.clone(), Arc::clone(&dice)));
     let (outbox, mails) = Outbox::new();
+    let (announcer, announcements) = Announcer::new();
     let vitals = Vitals::new(Arc::clone(&clock), options.health);
     let shared = Arc::new(Shared {
         lease: Lease::new(Arc::clone(&clock), worker_id, options.lease, asked_at),
@@ -99,11 +103,14 @@ pub(crate) async fn start(
         call_log,
         keyed_calls: KeyedCalls::default(),
         sweeps: SweepNotice::default(),
+        untold: Notify::new(),
+        quotas: Quotas::default(),
         jobs: JobNotice::default(),
         tally: Tally::default(),
         vitals,
         remotes: Remotes::default(),
         outbox,
+        announcer,
         vault,
         holding: Holding::default(),
         last_id: Mutex::default(),
@@ -124,6 +131,7 @@ pub(crate) async fn start(
     shared.spawn_worker(Worker::Intake, intake::run(Arc::clone(&shared), requests));
     shared.spawn_worker(Worker::CallLog, call_log::run(Arc::clone(&shared), records));
     shared.spawn_worker(Worker::Mailer, outbox::run(Arc::clone(&shared), mails));
+    shared.spawn(announcer::run(Arc::clone(&shared), announcements));
     shared.spawn_restarted(Worker::LeaseKeeper, lease_keeper::run);
     if let Err(error) = dispatcher::take_orphans(&shared).await {
         end(&shared);
@@ -135,6 +143,7 @@ pub(crate) async fn start(
     shared.spawn_restarted(Worker::DlqSweeper, dlq_sweeper::run);
     shared.spawn_restarted(Worker::Pruner, pruner::run);
     shared.spawn_restarted(Worker::Jobs, jobs::run);
+    shared.spawn_restarted(Worker::HealthSweeper, health_sweeper::run);
     shared.spawn_restarted(Worker::KeyKeeper, key_keeper::run);
     if shared.options.looks_at_itself {
         shared.spawn_restarted(Worker::Alerts, alerts::run);
@@ -183,6 +192,8 @@ pub(crate) async fn stop(shared: &Arc<Shared>, grace: Wait) {
             );
         }
     }
+    // What cannot be told in this time is not told; it is stored all the same.
+    let _ = tokio::time::timeout(LAST_WRITES, shared.announcer.drained()).await;
     if tokio::time::timeout(LAST_WRITES, key_keeper::write(shared)).await.is_err() {
         tracing::warn!(event = log::KEY_USES_NOT_WRITTEN, "the last uses of keys could not be written");
     }

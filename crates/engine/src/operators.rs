@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use postrider_core::decide::{ByHand, Decision, Event, Refused, Snapshot, decide};
-use postrider_core::delivery::Delivery;
+use postrider_core::delivery::{Delivery, Status};
 use postrider_core::id::{CommandId, DeliveryId, ProjectId};
 use postrider_core::topic::TopicName;
 use postrider_store::{
@@ -22,7 +22,7 @@ use crate::audit::Describe as _;
 use crate::refusal::Refusal;
 use crate::runner::ToRunner;
 use crate::shared::Shared;
-use crate::{dispatcher, forwarding};
+use crate::{dispatcher, forwarding, switching};
 
 /// How often a change by version is tried when somebody else was faster.
 const TRIES: u32 = 8;
@@ -90,6 +90,12 @@ pub(crate) async fn grant(
         let (given, allowed) = (body.len() as u64, shared.options.body_bytes_max);
         if given > allowed {
             return Err(Refusal::TooLarge { given, allowed });
+        }
+    }
+    if let Wish::Act(act @ (ByHand::Retry | ByHand::Resend | ByHand::AttemptNow)) = &wish {
+        let delivery = read(shared, project, id).await?;
+        if let Some(connection) = shared.connections.get(delivery.connection_id) {
+            switching::check_by_hand(shared, &connection, *act == ByHand::Resend)?;
         }
     }
     for _ in 0..TRIES {
@@ -196,6 +202,7 @@ pub(crate) fn settlement(delivery: &Delivery, decision: Decision, forward: Optio
         forward,
         edited_body: None,
         answers: None,
+        health: None,
     }
 }
 
@@ -206,11 +213,14 @@ async fn write(
     entry: AuditEntry,
 ) -> Result<Option<Delivery>, Refusal> {
     let waits = settlement.progress.status.is_waiting();
+    let is_dead = settlement.progress.status == Status::Dlq;
     let topic = settlement.forward.as_ref().map(|draft: &TopicMessageDraft| draft.topic.to_string());
     match shared.store.settle_by_hand(settlement, entry).await? {
         Settled::Applied { .. } => {
             if waits {
                 dispatcher::wake(shared, delivery.connection_id);
+            } else if is_dead {
+                shared.dead_lettered(delivery.connection_id, delivery.id);
             } else {
                 shared.sweeps.dead_letter(delivery.connection_id);
             }

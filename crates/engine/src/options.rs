@@ -56,6 +56,8 @@ pub struct EngineOptions {
     pub alert_every: Wait,
     /// `POSTRIDER_ALERT_DISK_MB`, in bytes: with less free, somebody is told; 0: never.
     pub alert_disk_free_bytes: u64,
+    /// `POSTRIDER_ENDPOINT_SWEEP_SECONDS`: how often endpoints that have been failing for too long are looked for (V04).
+    pub endpoint_sweep_every: Wait,
     /// After the first try of a mail; twice as long after each.
     pub mail_pause: Wait,
     /// Takes spans; without it none are made.
@@ -91,6 +93,7 @@ impl Default for EngineOptions {
             alert_to: Vec::new(),
             alert_every: Wait::from_secs(10),
             alert_disk_free_bytes: 1_000_000_000,
+            endpoint_sweep_every: Wait::from_secs(60),
             mail_pause: Wait::from_secs(30),
             spans: Plug::NONE,
             transform: Plug::NONE,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use postrider_core::readiness::Worker;
 use postrider_core::{Timestamp, Wait, log};
 use postrider_wire::mail::{Mail, NotMailed, is_address};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::shared::Shared;
 
@@ -19,10 +19,17 @@ const TRIES_MAX: u32 = 12;
 const LONGEST_PAUSE: Wait = Wait::from_secs(30 * 60);
 
 /// The door to the mailing task.
-pub(crate) struct Outbox(mpsc::Sender<Mail>);
+pub(crate) struct Outbox(mpsc::Sender<Posted>);
+
+/// A mail, and who wants to know what became of it.
+pub(crate) struct Posted {
+    mail: Mail,
+    /// Told once a mail server has taken it; dropped when it is given up or the process ends.
+    told: Option<oneshot::Sender<()>>,
+}
 
 impl Outbox {
-    pub fn new() -> (Self, mpsc::Receiver<Mail>) {
+    pub fn new() -> (Self, mpsc::Receiver<Posted>) {
         let (outbox, mails) = mpsc::channel(WAITING_MAX);
         (Outbox(outbox), mails)
     }
@@ -31,11 +38,35 @@ impl Outbox {
 impl Shared {
     /// Posts a mail, if a mail server is configured and there is somebody to write to. `true`: it will be tried.
     pub fn post_mail(&self, id: String, to: Vec<String>, subject: String, text: String) -> bool {
+        self.post(id, to, subject, text, None)
+    }
+
+    /// The same, to be heard of: the answer comes once a mail server has taken it, and never when it is given up. `None`: it will not be
+    /// tried.
+    pub fn post_mail_and_hear(
+        &self,
+        id: String,
+        to: Vec<String>,
+        subject: String,
+        text: String,
+    ) -> Option<oneshot::Receiver<()>> {
+        let (told, hear) = oneshot::channel();
+        self.post(id, to, subject, text, Some(told)).then_some(hear)
+    }
+
+    fn post(
+        &self,
+        id: String,
+        to: Vec<String>,
+        subject: String,
+        text: String,
+        told: Option<oneshot::Sender<()>>,
+    ) -> bool {
         let to: Vec<String> = to.into_iter().filter(|address| is_address(address)).collect();
         if self.options.mailer.get().is_none() || to.is_empty() {
             return false;
         }
-        let posted = self.outbox.0.try_send(Mail { id, at: self.now(), to, subject, text });
+        let posted = self.outbox.0.try_send(Posted { mail: Mail { id, at: self.now(), to, subject, text }, told });
         if posted.is_err() {
             tracing::error!(
                 event = log::MAIL_REFUSED,
@@ -49,12 +80,13 @@ impl Shared {
 
 struct Waiting {
     mail: Mail,
+    told: Option<oneshot::Sender<()>>,
     tries: u32,
     due_at: Timestamp,
 }
 
 /// The mailing task.
-pub(crate) async fn run(shared: Arc<Shared>, mut posted: mpsc::Receiver<Mail>) {
+pub(crate) async fn run(shared: Arc<Shared>, mut posted: mpsc::Receiver<Posted>) {
     let Some(mailer) = shared.options.mailer.get().cloned() else { return };
     let mut waiting: VecDeque<Waiting> = VecDeque::new();
     loop {
@@ -64,7 +96,9 @@ pub(crate) async fn run(shared: Arc<Shared>, mut posted: mpsc::Receiver<Mail>) {
             biased;
             // What waits for its next try counts too, so the whole is bounded.
             mail = posted.recv(), if waiting.len() < WAITING_MAX => match mail {
-                Some(mail) => waiting.push_back(Waiting { mail, tries: 0, due_at: shared.now() }),
+                Some(Posted { mail, told }) => {
+                    waiting.push_back(Waiting { mail, told, tries: 0, due_at: shared.now() });
+                }
                 None => return,
             },
             () = shared.sleep_until(next) => {}
@@ -75,7 +109,13 @@ pub(crate) async fn run(shared: Arc<Shared>, mut posted: mpsc::Receiver<Mail>) {
         let Some(mut one) = waiting.remove(index) else { continue };
         one.tries += 1;
         match mailer.mail(&one.mail).await {
-            Ok(()) => tracing::info!(event = log::MAIL_SENT, mail = one.mail.id, tries = one.tries, "a mail was sent"),
+            Ok(()) => {
+                tracing::info!(event = log::MAIL_SENT, mail = one.mail.id, tries = one.tries, "a mail was sent");
+                if let Some(told) = one.told.take() {
+                    // Nobody may wait any more.
+                    let _ = told.send(());
+                }
+            }
             Err(NotMailed::Later(detail)) if one.tries < TRIES_MAX => {
                 tracing::warn!(
                     event = log::MAIL_WAITS,

@@ -1,6 +1,6 @@
 //! Why the engine did not do what it was asked: our own refusals, never a remote system's.
 
-use postrider_core::SettingError;
+use postrider_core::{SettingError, Wait};
 use postrider_store::StoreError;
 
 /// A refusal leaves nothing behind: nothing is half-stored.
@@ -25,6 +25,9 @@ pub enum Refusal {
     NotNow(#[from] postrider_core::decide::Refused),
     #[error("the store is full: limit `{limit}` is reached")]
     Full { limit: &'static str },
+    /// A quota of what people may ask for by hand is used up (V09).
+    #[error("{what}; the next may come in {} seconds", .retry_after.as_millis().div_ceil(1000))]
+    TooMany { what: &'static str, retry_after: Wait },
     #[error("the store is unavailable: {0}")]
     Unavailable(String),
     #[error("the server is stopping")]

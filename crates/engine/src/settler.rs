@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 use crate::notifier::Caller;
 use crate::runner::{Inbox, ToRunner};
 use crate::shared::Shared;
+use crate::switching;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -90,6 +91,7 @@ pub(crate) async fn run(shared: Arc<Shared>, mut orders: mpsc::UnboundedReceiver
             }
         }
         write_batch(&shared, batch).await;
+        shared.announcer.room().await;
         shared.settler.open.fetch_sub(count, Ordering::AcqRel);
         shared.vitals.idle(Worker::Settler);
     }
@@ -171,7 +173,12 @@ fn follow_up(shared: &Shared, settlement: &Settlement, settled: &Settled) {
         shared.tally.settled();
         shared.tally.ended(settlement.progress.status);
         if settlement.progress.status == Status::Dlq {
-            shared.sweeps.dead_letter(settlement.queue_id);
+            shared.dead_lettered(settlement.queue_id, settlement.delivery_id);
+        }
+        if let Some(write) = &settlement.health
+            && let Some(off) = &write.off
+        {
+            switching::switched_off(shared, settlement.queue_id, off.off, write.health);
         }
     }
     if let Some((id, _)) = settlement.answers {

@@ -17,8 +17,9 @@ use postrider_core::readiness::Worker;
 use postrider_core::roll::Roll;
 use postrider_store::Store;
 use postrider_wire::Sender;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
+use crate::announcer::Announcer;
 use crate::call_log::CallLog;
 use crate::clock::Clock;
 use crate::connections::Connections;
@@ -35,6 +36,7 @@ use crate::notifier::Notifier;
 use crate::options::EngineOptions;
 use crate::outbox::Outbox;
 use crate::projects::Projects;
+use crate::quotas::Quotas;
 use crate::remotes::Remotes;
 use crate::restoring::Holding;
 use crate::securities::Securities;
@@ -69,11 +71,15 @@ pub(crate) struct Shared {
     pub call_log: CallLog,
     pub keyed_calls: KeyedCalls,
     pub sweeps: SweepNotice,
+    /// An endpoint was switched off: its owner is to be told.
+    pub untold: Notify,
+    pub quotas: Quotas,
     pub jobs: JobNotice,
     pub tally: Tally,
     pub vitals: Vitals,
     pub remotes: Remotes,
     pub outbox: Outbox,
+    pub announcer: Announcer,
     pub vault: Arc<Vault>,
     pub holding: Holding,
     /// The time of the last delivery's id, and its number in that millisecond.

@@ -210,16 +210,6 @@ async fn v08_a_project_that_is_not_entitled_sends_nothing() {
     assert!(remote.receipts().is_empty());
 }
 
-// proves: R14
-#[tokio::test(flavor = "multi_thread")]
-async fn r14_an_endpoint_that_would_wait_for_a_challenge_is_refused() {
-    let hooks = Hooks::start().await;
-    let url = "https://hooks.example.org/in";
-    let (status, refused) = hooks.call("POST", "/endpoints", &json!({"url": url, "verify": true})).await;
-    assert_eq!((status, &refused["errors"][0]["field"]), (422, &json!("verify")), "{refused}");
-    assert_eq!(hooks.get("/endpoints").await["data"], json!([]), "nothing is stored");
-}
-
 // proves: R14, D20
 #[tokio::test(flavor = "multi_thread")]
 async fn r14_addresses_that_are_not_public_are_refused_when_they_are_saved() {

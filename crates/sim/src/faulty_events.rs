@@ -1,6 +1,7 @@
 //! The faulty store's verbs about endpoints and events, under the same faults as all others.
 
 use async_trait::async_trait;
+use postrider_core::Timestamp;
 use postrider_core::endpoint::{LastTest, Verification};
 use postrider_core::id::{ConnectionId, EventId, ProjectId};
 use postrider_core::subscription::PushSubscription;
@@ -41,8 +42,36 @@ impl Endpoints for FaultyStore {
     async fn note_endpoint_test(&self, id: ConnectionId, test: LastTest) -> Result<(), StoreError> {
         with_any_fate!(self, Writes, self.inner.inner.note_endpoint_test(id, test))
     }
-    async fn note_verification(&self, id: ConnectionId, verification: Verification) -> Result<(), StoreError> {
-        with_any_fate!(self, Writes, self.inner.inner.note_verification(id, verification))
+    async fn note_verification(
+        &self,
+        id: ConnectionId,
+        verification: Verification,
+        url: &str,
+    ) -> Result<(), StoreError> {
+        with_any_fate!(self, Writes, self.inner.inner.note_verification(id, verification, url))
+    }
+}
+
+#[async_trait]
+impl EndpointHealths for FaultyStore {
+    async fn failing_endpoints(
+        &self,
+        after: Option<ConnectionId>,
+        rows_max: u32,
+    ) -> Result<Vec<EndpointRow>, StoreError> {
+        with_any_fate!(self, Reads, self.inner.inner.failing_endpoints(after, rows_max))
+    }
+    async fn switch_off_endpoint(&self, was: &EndpointRow, off: OffWrite) -> Result<bool, StoreError> {
+        with_any_fate!(self, Writes, self.inner.inner.switch_off_endpoint(was, off))
+    }
+    async fn untold_endpoints(&self, now: Timestamp, rows_max: u32) -> Result<Vec<EndpointRow>, StoreError> {
+        with_any_fate!(self, Reads, self.inner.inner.untold_endpoints(now, rows_max))
+    }
+    async fn take_telling(&self, was: &EndpointRow, until: Timestamp) -> Result<bool, StoreError> {
+        with_any_fate!(self, Writes, self.inner.inner.take_telling(was, until))
+    }
+    async fn end_telling(&self, id: ConnectionId, epoch: u32) -> Result<(), StoreError> {
+        with_any_fate!(self, Writes, self.inner.inner.end_telling(id, epoch))
     }
 }
 

@@ -72,6 +72,7 @@ fn success(new: &NewDelivery, lease: QueueLease) -> Settlement {
         forward: None,
         edited_body: None,
         answers: None,
+        health: None,
     }
 }
 

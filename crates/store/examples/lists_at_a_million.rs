@@ -96,6 +96,7 @@ fn settlement(new: &NewDelivery, serial: u64) -> Option<Settlement> {
         forward: None,
         edited_body: None,
         answers: None,
+        health: None,
     })
 }
 

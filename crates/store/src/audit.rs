@@ -5,6 +5,7 @@
 use async_trait::async_trait;
 use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
+use postrider_core::endpoint::Verification;
 use postrider_core::id::{AuditId, ConnectionId, JobId, KeyId, ProjectId, SecurityId, SourceId, SubscriptionId};
 use postrider_core::job::JobState;
 use postrider_core::security::SecurityDefinition;
@@ -98,6 +99,14 @@ pub enum Change {
         connection: Box<Connection>,
         row: Box<EndpointRow>,
         subscription: Box<PushSubscription>,
+    },
+    /// As `ReplaceConnection`, for one of kind webhook, with what changes of its row.
+    ReplaceEndpoint {
+        connection: Box<Connection>,
+        version: u32,
+        verification: Option<Verification>,
+        /// It is on again: its health starts over, in a new epoch.
+        switches_on: bool,
     },
     /// If `version` is still the stored one.
     ReplaceEndpointKeys {

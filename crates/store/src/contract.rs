@@ -17,6 +17,7 @@ use crate::configure::StoreConfigure;
 use crate::credentials::Credentials;
 use crate::endpoints::Endpoints;
 use crate::events::Events;
+use crate::health::EndpointHealths;
 use crate::jobs::Jobs;
 use crate::read::StoreRead;
 use crate::records::*;
@@ -37,6 +38,7 @@ pub trait Store:
     + Credentials
     + AuditLog
     + Endpoints
+    + EndpointHealths
     + Events
     + Sources
     + StoreVitals

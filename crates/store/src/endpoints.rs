@@ -32,8 +32,13 @@ pub trait Endpoints: Send + Sync {
     /// What the last test of the endpoint came to; it changes nothing else.
     async fn note_endpoint_test(&self, id: ConnectionId, test: LastTest) -> Result<(), StoreError>;
 
-    /// What the endpoint has shown of itself.
-    async fn note_verification(&self, id: ConnectionId, verification: Verification) -> Result<(), StoreError>;
+    /// What the endpoint has shown of itself, at this address.
+    async fn note_verification(
+        &self,
+        id: ConnectionId,
+        verification: Verification,
+        url: &str,
+    ) -> Result<(), StoreError>;
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +48,10 @@ pub struct EndpointRow {
     pub project_id: ProjectId,
     pub keys: EndpointKeys,
     pub state: EndpointState,
+    /// The address that was verified last: at another one nothing has been shown.
+    pub verified_url: Option<String>,
+    /// It was switched off, and its owner is to be told at this time.
+    pub tell_at: Option<Timestamp>,
     /// Rises with every change of the keys.
     pub version: u32,
 }

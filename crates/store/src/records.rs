@@ -14,6 +14,8 @@ use postrider_core::topic::TopicName;
 use postrider_core::{Timestamp, Wait};
 use serde::{Deserialize, Serialize};
 
+use crate::health::HealthWrite;
+
 /// A request to store durably before anybody is told (law 3).
 #[derive(Clone, Debug)]
 pub struct NewDelivery {
@@ -136,6 +138,8 @@ pub struct Settlement {
     pub edited_body: Option<NewBody>,
     /// The command that this settles, answered in the same transaction.
     pub answers: Option<(CommandId, CommandAnswer)>,
+    /// What the attempt makes of its endpoint.
+    pub health: Option<Box<HealthWrite>>,
 }
 
 /// What must still hold for a settlement to be written.

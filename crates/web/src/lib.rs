@@ -1,10 +1,12 @@
-//! The HTTP API: its own accept loop, authentication, problems, and one file per resource under `api`.
+//! The HTTP API and the dashboard: their own accept loop, authentication, problems, one file per resource under `api` and one per page under `dashboard`.
 //!
-//! It turns requests into calls of the engine and answers into JSON. It must not know of SQL, of policies or of the wire to remote systems.
+//! The API turns requests into calls of the engine and answers into JSON; the dashboard asks the API. It must not know of SQL, of policies or of the wire to remote systems.
 #![forbid(unsafe_code)]
 
 pub mod api;
 pub mod auth;
+#[allow(dead_code, reason = "the parts of the frame are there before all pages that use them")]
+mod dashboard;
 mod entrance;
 mod gate;
 mod keyed;
@@ -16,6 +18,7 @@ pub mod server;
 
 pub use api::{ApiOptions, AppState, openapi_document, read_message, router, routes};
 pub use auth::{AdminKey, KeyError, ensure_admin_key};
+pub use dashboard::site;
 pub use entrance::Entrance;
 pub use gate::PeerAddress;
 pub use problem::{FieldError, Problem};

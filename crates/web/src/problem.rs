@@ -239,6 +239,11 @@ impl From<Refusal> for Problem {
                 "this project has as many jobs under way as it may (`jobs_active_max`)",
             )
             .with_header(RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_SECONDS)),
+            Refusal::TooMany { retry_after, .. } => {
+                let seconds = retry_after.as_millis().div_ceil(1000).max(1);
+                Problem::new(StatusCode::TOO_MANY_REQUESTS, refusal.to_string())
+                    .with_header(RETRY_AFTER, HeaderValue::from(seconds))
+            }
             Refusal::Full { .. } => Problem::new(StatusCode::INSUFFICIENT_STORAGE, refusal.to_string()),
             Refusal::Unavailable(why) => {
                 tracing::warn!(

@@ -170,6 +170,7 @@ impl Rig {
             forward: None,
             edited_body: None,
             answers: None,
+            health: None,
         }
     }
 

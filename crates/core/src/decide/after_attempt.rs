@@ -111,7 +111,7 @@ fn ladder_failed(
     roll: Roll,
 ) -> Decision {
     // V03: an address that no longer exists is not tried again, whatever the list of statuses says.
-    let switch_off = failed.status == Some(410) && at.policy.switch_off.on_gone;
+    let is_gone = failed.status == Some(410) && at.policy.switch_off.on_gone;
     if failed.again == Again::Refused {
         let end = match at.policy.refusals_end_in {
             RefusalEnd::Failed => ended_as(progress, Status::Failed, now),
@@ -120,13 +120,13 @@ fn ladder_failed(
         return Decision::stay(end);
     }
     let helps = failed.again == Again::Worthwhile
-        && !switch_off
+        && !is_gone
         && failed.status.is_none_or(|status| at.retryable_statuses().contains(status));
     let allowed = progress.allowed_attempts.unwrap_or_else(|| ladder.max_attempts());
     let rung = if helps { ladder.wait_after_attempt_of(progress.round_attempts, allowed, roll) } else { None };
     let Some(rung) = rung else {
         progress.rounds = progress.rounds.saturating_add(1);
-        return Decision { switch_off, ..Decision::stay(dead(progress, now)) };
+        return Decision::stay(dead(progress, now));
     };
     let asked = reply.answer().and_then(|answer| {
         retry_after::honoured(

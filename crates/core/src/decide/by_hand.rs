@@ -5,6 +5,7 @@
 use super::after_attempt::{dead, ended_as};
 use super::{Decision, Snapshot};
 use crate::delivery::{Progress, Status};
+use crate::health::Counting;
 use crate::{Failure, Timestamp, Wait};
 
 /// More attempts that a retry by hand gives a ladder (R11).
@@ -67,7 +68,7 @@ pub(super) fn by_hand(act: ByHand, at: Snapshot<'_>, now: Timestamp) -> Result<D
         }
         ByHand::AttemptNow => {
             needs(progress, "PENDING", |s| s == Status::Pending)?;
-            Ok(Decision::stay(Progress { due_at: now, ..progress.clone() }))
+            Ok(Decision::stay(Progress { due_at: now, counting: Counting::ByHand, ..progress.clone() }))
         }
         ByHand::Forward => {
             needs(progress, "DLQ or FAILED", |s| matches!(s, Status::Dlq | Status::Failed))?;
@@ -84,21 +85,26 @@ fn retry(at: Snapshot<'_>, now: Timestamp) -> Result<Decision, Refused> {
     let progress = at.progress;
     needs(progress, "DLQ or FAILED", |s| matches!(s, Status::Dlq | Status::Failed))?;
     // D26: expiry and age cap restart with a retry by hand.
-    let mut next = Progress { age_from: now, ..fresh_round(progress.clone(), now) };
+    let mut next = Progress { age_from: now, counting: Counting::ByHand, ..fresh_round(progress.clone(), now) };
     if at.ladder_in_force().is_some() {
         // R11: the later waits go on from the rung that was reached.
         next.round_attempts = progress.round_attempts;
         next.allowed_attempts = Some(progress.round_attempts.saturating_add(ATTEMPTS_PER_RETRY));
     }
-    Ok(Decision { progress: next, to_tail: true, switch_off: false })
+    Ok(Decision { progress: next, to_tail: true })
 }
 
 fn resend(progress: &Progress, now: Timestamp) -> Result<Decision, Refused> {
     if progress.status == Status::Pending {
-        return Ok(Decision::stay(Progress { due_at: now, ..progress.clone() }));
+        return Ok(Decision::stay(Progress { due_at: now, counting: Counting::ByHand, ..progress.clone() }));
     }
-    let next = Progress { age_from: now, allowed_attempts: None, ..fresh_round(progress.clone(), now) };
-    Ok(Decision { progress: next, to_tail: true, switch_off: false })
+    let next = Progress {
+        age_from: now,
+        allowed_attempts: None,
+        counting: Counting::ByHand,
+        ..fresh_round(progress.clone(), now)
+    };
+    Ok(Decision { progress: next, to_tail: true })
 }
 
 /// Back in the queue, due at once, with a whole round before it. What was counted over its life stays.

@@ -49,7 +49,7 @@ pub fn dead_letter_step(progress: &Progress, policy: &DlqPolicy, now: Timestamp)
             // A ladder begins anew, so what a retry by hand allowed it does not count any more.
             let mut next = Progress { allowed_attempts: None, ..fresh_round(progress.clone(), now) };
             next.dlq_retries = next.dlq_retries.saturating_add(1);
-            DeadLetterStep::Apply(Decision { progress: next, to_tail: true, switch_off: false })
+            DeadLetterStep::Apply(Decision { progress: next, to_tail: true })
         }
         DlqAction::Forward { topic: None, .. } => {
             DeadLetterStep::StayBecause("the action is forward, but `dlq_forward_to` names no topic".to_owned())

@@ -74,13 +74,11 @@ pub struct Decision {
     pub progress: Progress,
     /// It goes behind everything that waits (Z21, D27).
     pub to_tail: bool,
-    /// The endpoint is to be switched off (V03).
-    pub switch_off: bool,
 }
 
 impl Decision {
     fn stay(progress: Progress) -> Self {
-        Decision { progress, to_tail: false, switch_off: false }
+        Decision { progress, to_tail: false }
     }
 }
 

@@ -82,6 +82,13 @@ pub const PROJECT_KEYS: &[KeyDoc] = &[
         "Told when they have grown by so many within ten minutes; 0: never.",
     )
     .of(Shape::Whole { min: 0, max: ALERT_MAX }),
+    key(
+        "alertEndpointFailingMinutes",
+        "60",
+        ALERT_RANGE,
+        "Told when a webhook endpoint has been failing for so long; 0: never.",
+    )
+    .of(Shape::Whole { min: 0, max: ALERT_MAX }),
 ];
 
 /// The keys of `pubsub_topic` beside `name`.
@@ -173,16 +180,18 @@ fn alerts(reader: &mut Reader<'_>) -> AlertThresholds {
         oldest_waiting_minutes: threshold("alertOldestWaitingMinutes", standard.oldest_waiting_minutes),
         dead_letters: threshold("alertDeadLetters", standard.dead_letters),
         dead_letters_growth: threshold("alertDeadLettersGrowth", standard.dead_letters_growth),
+        endpoint_failing_minutes: threshold("alertEndpointFailingMinutes", standard.endpoint_failing_minutes),
     }
 }
 
 /// The same keys again, for exports and answers.
-pub fn written_alerts(alerts: AlertThresholds) -> [(&'static str, u32); 4] {
+pub fn written_alerts(alerts: AlertThresholds) -> [(&'static str, u32); 5] {
     [
         ("alertHeadBlockedMinutes", alerts.head_blocked_minutes),
         ("alertOldestWaitingMinutes", alerts.oldest_waiting_minutes),
         ("alertDeadLetters", alerts.dead_letters),
         ("alertDeadLettersGrowth", alerts.dead_letters_growth),
+        ("alertEndpointFailingMinutes", alerts.endpoint_failing_minutes),
     ]
 }
 

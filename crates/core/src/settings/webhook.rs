@@ -10,14 +10,20 @@ use super::host::without_user_info;
 use super::keys::{KeyDoc, Shape, TRUE_FALSE, key};
 use super::reader::Reader;
 use super::{KindSettings, SettingError};
+use crate::Wait;
 use crate::connection::{Addresses, ConnectionSpec, Target, TlsSettings, WebhookTarget};
 use crate::envelope::Payload;
+use crate::health::SwitchOff;
 use crate::http_url::HttpUrl;
 
 /// Characters of a description, at most.
 pub const DESCRIPTION_CHARS_MAX: usize = 500;
 /// `rate_limit_per_second`, at most.
 pub const RATE_MAX: u32 = 10_000;
+/// `switch_off_after_failures`, at most.
+pub const SWITCH_OFF_FAILURES_MAX: u32 = 1_000_000;
+/// `switch_off_failing_for`, at most: a year.
+pub const SWITCH_OFF_SECONDS_MAX: f64 = 31_536_000.0;
 
 pub(super) const SETTINGS: KindSettings = KindSettings {
     own: WEBHOOK_KEYS,
@@ -66,6 +72,27 @@ const WEBHOOK_KEYS: &[KeyDoc] = &[
         "Attempts a second at most; more wait, and no attempt is used up by that.",
     )
     .of(Shape::Whole { min: 1, max: 10_000 }),
+    key(
+        "switch_off_on_gone",
+        "true with the preset patient, else false",
+        TRUE_FALSE,
+        "Whether an answer 410 switches the endpoint off.",
+    )
+    .of(Shape::Flag),
+    key(
+        "switch_off_after_failures",
+        "100 with the preset patient, else 0",
+        "a whole number from 0 to 1000000; 0 is never",
+        "So many different deliveries failed with no success between switch the endpoint off.",
+    )
+    .of(Shape::Whole { min: 0, max: SWITCH_OFF_FAILURES_MAX }),
+    key(
+        "switch_off_failing_for",
+        "259200 (3 days) with the preset patient, else 0",
+        "a number of seconds from 0 to 31536000 (a year); 0 is never",
+        "So long since the first failure after the last success switches the endpoint off.",
+    )
+    .of(Shape::Decimal { min: 0.0, max: SWITCH_OFF_SECONDS_MAX }),
     key("security", "", "the name of a security definition of the project", "Whose credentials every attempt carries."),
 ];
 
@@ -82,7 +109,8 @@ fn parse(written: &Map<String, Value>) -> Result<ConnectionSpec, Vec<SettingErro
     let custom_headers = read_headers(&mut reader, "custom_headers");
     let rate_limit_per_second = reader.whole("rate_limit_per_second", 1..=RATE_MAX);
     let security = super::rest::security(&mut reader);
-    let policy = delivery::read_of_endpoint(&mut reader, SETTINGS.not_here);
+    let mut policy = delivery::read_of_endpoint(&mut reader, SETTINGS.not_here);
+    policy.switch_off = switch_off(&mut reader, policy.switch_off);
     let addresses = match reader.value("retry_preset").and_then(Value::as_str) {
         Some("patient") => Addresses::PublicTls,
         _ => Addresses::Public,
@@ -102,6 +130,17 @@ fn parse(written: &Map<String, Value>) -> Result<ConnectionSpec, Vec<SettingErro
     });
     // Whether it is off is the endpoint's own affair: an endpoint that is off holds nothing (D28).
     reader.finish(target.map(|target| ConnectionSpec { target, policy, security, is_active: true }))
+}
+
+/// The preset's rules with what is written in place of them (V01, V04).
+fn switch_off(reader: &mut Reader<'_>, preset: SwitchOff) -> SwitchOff {
+    let after_failures = reader.whole("switch_off_after_failures", 0..=SWITCH_OFF_FAILURES_MAX);
+    let failing_for = reader.decimal("switch_off_failing_for", 0.0..=SWITCH_OFF_SECONDS_MAX).map(delivery::millis);
+    SwitchOff {
+        on_gone: reader.flag("switch_off_on_gone").unwrap_or(preset.on_gone),
+        after_failures: after_failures.map_or(preset.after_failures, |most| Some(most).filter(|most| *most > 0)),
+        failing_for: failing_for.map_or(preset.failing_for, |time| Some(time).filter(|time| *time > Wait::ZERO)),
+    }
 }
 
 fn url(reader: &mut Reader<'_>) -> Option<HttpUrl> {

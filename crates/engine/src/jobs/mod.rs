@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use postrider_core::Wait;
+use postrider_core::connection::ConnectionKind;
 use postrider_core::id::{DeliveryId, JobId, ProjectId};
 use postrider_core::job::{JobAct, JobControl};
 use postrider_core::log;
@@ -18,6 +19,7 @@ use tokio::sync::Notify;
 
 use crate::actor::Actor;
 use crate::audit::Describe as _;
+use crate::quotas;
 use crate::refusal::Refusal;
 use crate::shared::Shared;
 use step::{Advanced, Walker};
@@ -66,6 +68,10 @@ pub(crate) async fn create(
     {
         return Err(Refusal::NotFound { what: "topic", name: topic.to_string() });
     }
+    // D27: the job counts once, whatever it is about. Only webhooks are bound so.
+    if order.act == JobAct::Resend && may_be_about_webhooks(shared, &order.target) {
+        quotas::take(shared, project_id)?;
+    }
     let now = shared.now();
     let (scope, ids) = match order.target {
         JobTarget::Ids(ids) => {
@@ -88,6 +94,15 @@ pub(crate) async fn create(
 
 fn entry(shared: &Shared, actor: &Actor, action: &str, job: &Job) -> AuditEntry {
     shared.audit_entry(actor, Some(job.project_id), action).about(job.id, job.act.as_str())
+}
+
+fn may_be_about_webhooks(shared: &Shared, target: &JobTarget) -> bool {
+    match target {
+        JobTarget::Ids(_) => true,
+        JobTarget::Filter(filter) => filter.connection_id.is_none_or(|id| {
+            shared.connections.get(id).is_none_or(|connection| connection.kind() == ConnectionKind::Webhook)
+        }),
+    }
 }
 
 fn each_once(ids: Vec<DeliveryId>) -> Vec<DeliveryId> {

@@ -5,12 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use postrider_core::Timestamp;
 use postrider_core::decide::{Event, Snapshot, decide};
 use postrider_core::delivery::{Delivery, Status};
 use postrider_core::id::{DeliveryId, QueueId};
 use postrider_core::job::{JobAct, SkipReason};
 use postrider_core::log;
+use postrider_core::{Failure, Timestamp};
 use postrider_store::{
     Command, CommandAct, Job, JobItem, JobScope, JobStep, JobStepped, Settlement, Skipped, StoreError,
 };
@@ -18,7 +18,7 @@ use postrider_store::{
 use crate::actor::Actor;
 use crate::runner::ToRunner;
 use crate::shared::Shared;
-use crate::{dispatcher, forwarding, operators};
+use crate::{dispatcher, endpoints, forwarding, operators};
 
 /// A step whose deliveries keep changing is tried so often as a whole, then with ever fewer of them.
 const TRIES_WHOLE: u32 = 4;
@@ -167,6 +167,13 @@ fn deed(shared: &Shared, job: &Job, item: &JobItem, unowned: &BTreeSet<DeliveryI
     let Some(connection) = shared.connections.get(delivery.connection_id) else {
         return Deed::Skip(SkipReason::ConnectionGone);
     };
+    if let (JobAct::Retry | JobAct::Resend, Some(refused)) = (&job.act, endpoints::refused(shared, &connection)) {
+        match refused.failure {
+            Failure::EndpointOff => return Deed::Skip(SkipReason::EndpointOff),
+            Failure::NotEntitled => return Deed::Skip(SkipReason::NotEntitled),
+            _ => {}
+        }
+    }
     if let Some(act) = command(&job.act, delivery).filter(|_| !unowned.contains(&delivery.id)) {
         return Deed::Ask(act, delivery.connection_id);
     }
@@ -213,6 +220,7 @@ fn enter(shared: &Shared, job: &Job, delivery_id: DeliveryId, deed: Deed, step: 
 struct Told {
     /// `true`: something came back to the queue; `false`: something was left in the DLQ or for the log.
     changed: BTreeMap<QueueId, bool>,
+    dead: Vec<(QueueId, DeliveryId)>,
     asked: BTreeSet<QueueId>,
 }
 
@@ -222,7 +230,9 @@ impl Told {
         for settlement in &step.settlements {
             *changed.entry(settlement.queue_id).or_default() |= settlement.progress.status.is_waiting();
         }
-        Told { changed, asked: step.commands.iter().map(|command| command.queue_id).collect() }
+        let dead = step.settlements.iter().filter(|one| one.progress.status == Status::Dlq);
+        let dead = dead.map(|one| (one.queue_id, one.delivery_id)).collect();
+        Told { changed, dead, asked: step.commands.iter().map(|command| command.queue_id).collect() }
     }
 
     fn tell(self, shared: &Arc<Shared>) {
@@ -232,6 +242,9 @@ impl Told {
             } else {
                 shared.sweeps.dead_letter(queue_id);
             }
+        }
+        for (queue_id, delivery_id) in self.dead {
+            shared.dead_lettered(queue_id, delivery_id);
         }
         for queue_id in self.asked {
             dispatcher::wake(shared, queue_id);

@@ -220,7 +220,7 @@ fn note(delivery: &Delivery, why: String) -> Option<Settlement> {
         return None;
     }
     let progress = Progress { dlq_note: Some(why), ..delivery.progress.clone() };
-    Some(settlement(delivery, Decision { progress, to_tail: false, switch_off: false }, None))
+    Some(settlement(delivery, Decision { progress, to_tail: false }, None))
 }
 
 fn settlement(delivery: &Delivery, decision: Decision, forward: Option<TopicMessageDraft>) -> Settlement {
@@ -235,5 +235,6 @@ fn settlement(delivery: &Delivery, decision: Decision, forward: Option<TopicMess
         forward,
         edited_body: None,
         answers: None,
+        health: None,
     }
 }

@@ -15,16 +15,18 @@ use postrider_core::delivery::{Progress, Status};
 use postrider_core::id::{CommandId, DeliveryId};
 use postrider_core::log;
 use postrider_core::outcome::Outcome;
-use postrider_core::{Reply, Timestamp, attempt::Attempt};
+use postrider_core::{Reply, Timestamp};
 use postrider_store::{CommandAnswer, Guard, NewBody, Placement, Settled, Settlement, StoreError, WindowLimit};
 use tokio::sync::mpsc;
 
 use super::window::Window;
-use super::{Exit, Post, STORE_PAUSE, ToRunner, earlier, given_up, not_begun, outgoing, refused, was_made};
+use super::{Exit, Made, Post, STORE_PAUSE, ToRunner, earlier, given_up, not_begun, outgoing, refused, was_made};
 use crate::attempt::{self, Ended};
 use crate::dispatcher;
+use crate::endpoints;
 use crate::notifier::Caller;
 use crate::settler::ToSettle;
+use crate::switching;
 
 struct Fifo {
     post: Post,
@@ -35,8 +37,12 @@ struct Fifo {
     unsettled: u32,
     /// Nothing begins before all of them are written: the last one was no success (D03).
     barrier: bool,
+    /// What it was set for were refusals only: further ones need not wait, an attempt does.
+    refusing: bool,
     /// Whose policy the head's current round follows (Z15).
     round: Option<(DeliveryId, Arc<Connection>)>,
+    /// Of the endpoint, when the head's attempt began.
+    epoch: u32,
     /// Operators' commands may wait in the store.
     commands: bool,
     /// Commands handled and perhaps not yet answered in the store, which would name them again.
@@ -65,13 +71,16 @@ pub(crate) async fn run(post: Post, inbox: &mut mpsc::UnboundedReceiver<ToRunner
         flight: None,
         unsettled: 0,
         barrier: false,
+        refusing: false,
         round: None,
+        epoch: 0,
         commands: post.has_commands,
         handled: BTreeSet::new(),
         leaving: None,
         rest_until: None,
         post,
     };
+    fifo.post.read_endpoint().await;
     // What this process has just stored cannot have been in flight with a former owner.
     let mut own_from = None;
     while let Ok(message) = inbox.try_recv() {
@@ -205,7 +214,7 @@ impl Fifo {
             let progress = &head.delivery.progress;
             let began = progress.last_attempt_at.unwrap_or(now);
             let record = attempt::interrupted(progress.attempts, began, decision.progress.error.clone());
-            self.apply_to_head(decision, Some(record), None);
+            self.apply_to_head(decision, Some(record.into()), None);
         }
     }
 
@@ -226,10 +235,11 @@ impl Fifo {
         }
         let Some(connection) = self.post.connection() else { return Next::Exit(Exit::Deleted) };
         if self.barrier {
-            if self.unsettled > 0 {
+            let goes_on = self.refusing && endpoints::refused(&self.post.shared, &connection).is_some();
+            if self.unsettled > 0 && !goes_on {
                 return Next::Event;
             }
-            self.barrier = false;
+            self.barrier = self.unsettled > 0;
         }
         if self.unsettled > connection.spec.policy.queue.settle_ahead_max {
             return Next::Event;
@@ -298,9 +308,12 @@ impl Fifo {
             }
             Gate::Attempt => match refused(&self.post.shared, live, snapshot, now) {
                 Some(decision) => {
+                    let refusals_only = !self.barrier || self.refusing;
                     self.apply_to_head(decision, None, None);
+                    self.refusing = refusals_only;
                     Next::Again
                 }
+                None if self.barrier => Next::Event,
                 None => {
                     self.begin(live, policy_of, now);
                     Next::Event
@@ -348,6 +361,7 @@ impl Fifo {
         let request = outgoing(live, &head.delivery, &head.head, &head.body, timeout);
         let of = head.delivery.event.as_ref().map(|event| event.subscription_id);
         self.round = Some((head.id(), policy_of));
+        self.epoch = endpoints::epoch(&self.post.shared, live);
         self.flight = Some(attempt::make(&self.post.shared, request, of));
     }
 
@@ -366,8 +380,14 @@ impl Fifo {
             Snapshot { progress: &progress, policy: &policy_of.spec.policy, ladder: head.delivery.ladder.as_ref() };
         let event = Event::AttemptEnded { verdict: &verdict, reply: &reply, direct };
         // Only a person's wish is ever refused.
-        let Ok(decision) = decide(event, snapshot, shared.now(), shared.roll()) else { return };
-        self.apply_to_head(decision, made.then_some(record), Some(reply));
+        let Ok(mut decision) = decide(event, snapshot, shared.now(), shared.roll()) else { return };
+        let made = made.then(|| {
+            let live = self.post.connection().unwrap_or_else(|| Arc::clone(policy_of));
+            let now = shared.now();
+            let health = switching::noted(shared, &live, self.epoch, &mut decision.progress, &record, now);
+            Made { record, health }
+        });
+        self.apply_to_head(decision, made, Some(reply));
     }
 
     /// What has expired or is too old leaves without an attempt.
@@ -398,7 +418,7 @@ impl Fifo {
     }
 
     /// Writes what was decided for the head, and moves on if it has left the queue.
-    fn apply_to_head(&mut self, decision: Decision, record: Option<Attempt>, reply: Option<Reply>) {
+    fn apply_to_head(&mut self, decision: Decision, made: Option<Made>, reply: Option<Reply>) {
         let Decision { progress, .. } = decision;
         let delivered = progress.status == Status::Success;
         let Some(head) = self.window.head_mut() else { return };
@@ -414,21 +434,23 @@ impl Fifo {
         }
         if !delivered {
             self.barrier = true;
+            self.refusing = false;
             self.dismiss_waiting();
         }
-        self.hand_over(id, progress, record, None, None, caller);
+        self.hand_over(id, progress, made, None, None, caller);
     }
 
     fn hand_over(
         &mut self,
         delivery_id: DeliveryId,
         progress: Progress,
-        attempt: Option<Attempt>,
+        made: Option<Made>,
         edited_body: Option<NewBody>,
         answers: Option<CommandId>,
         caller: Option<(Caller, Outcome)>,
     ) {
         self.unsettled += 1;
+        let (attempt, health) = made.map_or((None, None), |made| (Some(made.record), made.health));
         self.post.shared.settler.settle(ToSettle {
             settlement: Settlement {
                 delivery_id,
@@ -440,6 +462,7 @@ impl Fifo {
                 forward: None,
                 edited_body,
                 answers: answers.map(|id| (id, CommandAnswer::Applied)),
+                health,
             },
             runner: self.post.handle.inbox(),
             life: self.post.life,

@@ -10,19 +10,22 @@ pub(crate) mod window;
 
 use std::sync::Arc;
 
-use postrider_core::connection::Connection;
+use postrider_core::attempt::Attempt;
+use postrider_core::connection::{Connection, ConnectionKind};
 use postrider_core::decide::{Decision, Event, Gate, Snapshot, before_attempt, decide};
 use postrider_core::delivery::{Delivery, Progress, Status};
 use postrider_core::envelope;
 use postrider_core::id::{DeliveryId, QueueId};
+use postrider_core::log;
 use postrider_core::message::RequestHead;
 use postrider_core::verdict::{Again, Failed, Verdict};
 use postrider_core::{Timestamp, Wait};
-use postrider_store::{FencingToken, Loaded, QueueLease, Settled, TakenQueue};
+use postrider_store::{FencingToken, HealthWrite, Loaded, QueueLease, Settled, TakenQueue};
 use postrider_wire::{Outgoing, WebhookAttempt};
 use tokio::sync::mpsc;
 
 use crate::dispatcher::QueueHandle;
+use crate::endpointing;
 use crate::endpoints;
 use crate::shared::Shared;
 
@@ -92,6 +95,32 @@ impl Post {
     /// The connection as it is now; its address, credentials and pause are always live (D21).
     pub fn connection(&self) -> Option<Arc<Connection>> {
         self.shared.connections.get(self.lease.queue_id)
+    }
+}
+
+/// An attempt as it is written, with what it makes of its endpoint.
+pub(crate) struct Made {
+    pub record: Attempt,
+    pub health: Option<Box<HealthWrite>>,
+}
+
+impl From<Attempt> for Made {
+    fn from(record: Attempt) -> Self {
+        Made { record, health: None }
+    }
+}
+
+impl Post {
+    /// How the endpoint stands by the store, as far as this process may not know it: whoever had the queue before may have changed it.
+    pub async fn read_endpoint(&self) {
+        let is_known = self.life == 1 && !self.shared.options.other_workers;
+        let is_endpoint = self.connection().is_some_and(|connection| connection.kind() == ConnectionKind::Webhook);
+        if is_known || !is_endpoint {
+            return;
+        }
+        if let Err(error) = endpointing::read_one_anew(&self.shared, self.queue_id()).await {
+            tracing::warn!(event = log::ENDPOINTS_UNREAD, %error, "how an endpoint does cannot be read now");
+        }
     }
 }
 

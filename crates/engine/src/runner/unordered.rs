@@ -16,16 +16,20 @@ use postrider_core::delivery::{Delivery, Origin, Progress, Status};
 use postrider_core::id::{CommandId, DeliveryId};
 use postrider_core::log;
 use postrider_core::outcome::Outcome;
-use postrider_core::{Failure, NoAnswerKind, Reply, Timestamp, attempt::Attempt, pace};
-use postrider_store::{CommandAnswer, Guard, Loaded, NewBody, Placement, Settled, Settlement, StoreError, WindowLimit};
+use postrider_core::{Failure, NoAnswerKind, Reply, Timestamp, pace};
+use postrider_store::{
+    CommandAnswer, Guard, Loaded, NewBody, Page, Placement, Settled, Settlement, StoreError, WindowLimit,
+};
 use tokio::sync::mpsc;
 
-use super::{Exit, Post, STORE_PAUSE, ToRunner, earlier, given_up, not_begun, outgoing, refused, was_made};
+use super::{Exit, Made, Post, STORE_PAUSE, ToRunner, earlier, given_up, not_begun, outgoing, refused, was_made};
 use crate::attempt::{self, Ended};
 use crate::dispatcher;
+use crate::endpoints;
 use crate::notifier::Caller;
 use crate::settler::ToSettle;
 use crate::shared::slots_of;
+use crate::switching;
 use duties::{Expiring, earliest_end, gives_up};
 
 /// Policies of rounds under way kept at most; a round whose policy is not kept reads it anew.
@@ -65,6 +69,8 @@ struct Unordered {
 struct UnderWay {
     delivery: Delivery,
     policy_of: Arc<Connection>,
+    /// Of its endpoint, when the attempt began.
+    epoch: u32,
     caller: Option<Caller>,
 }
 
@@ -72,6 +78,7 @@ enum Asked {
     Claimed { slots: u32, rows: Result<Vec<Loaded>, StoreError> },
     NextDue(Result<Option<Timestamp>, StoreError>),
     Expiring(Result<Expiring, StoreError>),
+    Refusing(Result<Page<Delivery>, StoreError>),
 }
 
 enum Next {
@@ -88,6 +95,7 @@ pub(crate) async fn run(post: Post, inbox: &mut mpsc::UnboundedReceiver<ToRunner
     let concurrency = slots_of(&connection);
     let shut = post.has_claims || connection.is_held();
     post.handle.slots.open(post.lease, concurrency, shut);
+    post.read_endpoint().await;
     let mut runner = Unordered {
         flights: FuturesUnordered::new(),
         under_way: BTreeMap::new(),
@@ -282,6 +290,10 @@ impl Unordered {
             }
             return earlier(self.next_due, expiry_at).map_or(Next::Event, Next::At);
         }
+        if endpoints::refused(&self.post.shared, &connection).is_some() {
+            self.look_for_refused();
+            return Next::Again;
+        }
         if !self.post.shared.lease.may_send() {
             return Next::In(self.post.shared.lease.pause_before_looking_again());
         }
@@ -336,8 +348,9 @@ impl Unordered {
                 self.post.handle.slots.give_back(self.post.lease, slots);
                 self.rest(&error);
             }
-            Asked::NextDue(Err(error)) | Asked::Expiring(Err(error)) => self.rest(&error),
+            Asked::NextDue(Err(error)) | Asked::Expiring(Err(error)) | Asked::Refusing(Err(error)) => self.rest(&error),
             Asked::Expiring(Ok(expiring)) => self.expire(expiring),
+            Asked::Refusing(Ok(page)) => self.refuse(page.items),
         }
     }
 
@@ -369,9 +382,10 @@ impl Unordered {
         let head = Arc::new(std::mem::take(&mut delivery.head));
         let request = outgoing(&live, &delivery, &head, &body, policy_of.spec.policy.timeout);
         let of = delivery.event.as_ref().map(|event| event.subscription_id);
+        let epoch = endpoints::epoch(&shared, &live);
         let (id, flight) = (delivery.id, attempt::make(&shared, request, of));
         self.flights.push(Box::pin(async move { (id, flight.await) }));
-        self.under_way.insert(id, UnderWay { delivery, policy_of, caller });
+        self.under_way.insert(id, UnderWay { delivery, policy_of, epoch, caller });
     }
 
     fn take_caller(&mut self, delivery: &Delivery) -> Option<Caller> {
@@ -409,7 +423,7 @@ impl Unordered {
     }
 
     fn attempt_ended(&mut self, id: DeliveryId, ended: Ended) {
-        let Some(UnderWay { delivery, policy_of, caller }) = self.under_way.remove(&id) else { return };
+        let Some(UnderWay { delivery, policy_of, epoch, caller }) = self.under_way.remove(&id) else { return };
         self.free_slot();
         let Ended { reply, verdict, record } = ended;
         let unreachable = record.failure == Some(Failure::Unreachable);
@@ -423,7 +437,12 @@ impl Unordered {
         let event = Event::AttemptEnded { verdict: &verdict, reply: &reply, direct: caller.is_some() };
         // Only a person's wish is ever refused.
         let Ok(decision) = decide(event, snapshot, shared.now(), shared.roll()) else { return };
-        let progress = decision.progress;
+        let mut progress = decision.progress;
+        let made = made.then(|| {
+            let live = self.post.connection().unwrap_or_else(|| Arc::clone(&policy_of));
+            let health = switching::noted(&shared, &live, epoch, &mut progress, &record, shared.now());
+            Made { record, health }
+        });
         if progress.status == Status::Pending {
             if progress.round_attempts > 0 && self.rounds.len() < ROUNDS_KEPT_MAX {
                 self.rounds.insert(id, policy_of);
@@ -431,14 +450,14 @@ impl Unordered {
         } else {
             self.rounds.remove(&id);
         }
-        self.hand_over(&delivery, progress, made.then_some(record), Some(reply), caller, None);
+        self.hand_over(&delivery, progress, made, Some(reply), caller, None);
     }
 
     fn hand_over(
         &mut self,
         delivery: &Delivery,
         progress: Progress,
-        attempt: Option<Attempt>,
+        made: Option<Made>,
         reply: Option<Reply>,
         caller: Option<Caller>,
         command: Option<(CommandId, Option<NewBody>)>,
@@ -451,6 +470,7 @@ impl Unordered {
             Some((id, edited_body)) => (Some((id, CommandAnswer::Applied)), edited_body),
             None => (None, None),
         };
+        let (attempt, health) = made.map_or((None, None), |made| (Some(made.record), made.health));
         let due_at = (progress.status == Status::Pending).then_some(progress.due_at);
         if due_at.is_some() {
             self.note_expiry(delivery, &progress);
@@ -467,6 +487,7 @@ impl Unordered {
                 forward: None,
                 edited_body,
                 answers,
+                health,
             },
             runner: self.post.handle.inbox(),
             life: self.post.life,

@@ -31,8 +31,37 @@ impl Endpoints for Faltering {
     async fn note_endpoint_test(&self, id: ConnectionId, test: LastTest) -> Result<(), StoreError> {
         self.store.note_endpoint_test(id, test).await
     }
-    async fn note_verification(&self, id: ConnectionId, verification: Verification) -> Result<(), StoreError> {
-        self.store.note_verification(id, verification).await
+    async fn note_verification(
+        &self,
+        id: ConnectionId,
+        verification: Verification,
+        url: &str,
+    ) -> Result<(), StoreError> {
+        self.store.note_verification(id, verification, url).await
+    }
+}
+
+#[async_trait]
+impl EndpointHealths for Faltering {
+    async fn failing_endpoints(
+        &self,
+        after: Option<ConnectionId>,
+        rows_max: u32,
+    ) -> Result<Vec<EndpointRow>, StoreError> {
+        self.store.failing_endpoints(after, rows_max).await
+    }
+    async fn switch_off_endpoint(&self, was: &EndpointRow, off: OffWrite) -> Result<bool, StoreError> {
+        self.falter("switch_off_endpoint")?;
+        self.store.switch_off_endpoint(was, off).await
+    }
+    async fn untold_endpoints(&self, now: Timestamp, rows_max: u32) -> Result<Vec<EndpointRow>, StoreError> {
+        self.store.untold_endpoints(now, rows_max).await
+    }
+    async fn take_telling(&self, was: &EndpointRow, until: Timestamp) -> Result<bool, StoreError> {
+        self.store.take_telling(was, until).await
+    }
+    async fn end_telling(&self, id: ConnectionId, epoch: u32) -> Result<(), StoreError> {
+        self.store.end_telling(id, epoch).await
     }
 }
 

@@ -47,11 +47,12 @@ pub async fn projects(global: &GlobalArgs, command: ProjectsCommand) -> Result<E
 }
 
 /// When somebody is told: what of, the setting, its unit.
-const ALERTS: [(&str, &str, &str); 4] = [
+const ALERTS: [(&str, &str, &str); 5] = [
     ("alert, head blocked", "alertHeadBlockedMinutes", " min"),
     ("alert, oldest waiting", "alertOldestWaitingMinutes", " min"),
     ("alert, dead letters", "alertDeadLetters", ""),
     ("alert, dead letters in 10 min", "alertDeadLettersGrowth", ""),
+    ("alert, endpoint failing", "alertEndpointFailingMinutes", " min"),
 ];
 
 fn project_table(projects: &[Project]) {

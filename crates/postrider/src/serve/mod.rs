@@ -126,7 +126,8 @@ impl Running {
         let admin = AdminKey::load(&*store).await?;
         let engine = engine(&opened, Arc::clone(&clock), dice, keyring, settings).await?;
         let api = ApiOptions { masked_headers: settings.masked_headers.clone(), ..ApiOptions::default() };
-        entrance.open(postrider_web::router(AppState::new(engine.clone(), clock, api), admin));
+        let state = AppState::new(engine.clone(), Arc::clone(&clock), api);
+        entrance.open(postrider_web::site(state, admin, clock));
         let file = ServerFile::write(data.path(), &address)?;
         if let (Some(key), false) = (&made, data.is_temporary()) {
             output::print(&format!("admin key, shown this once: {key}"));

@@ -45,6 +45,8 @@ const LEASE: Number = Number { name: "POSTRIDER_LEASE_SECONDS", default: 15, min
 const LOG_RETENTION: Number =
     Number { name: "POSTRIDER_LOG_RETENTION_SECONDS", default: 2_592_000, min: 60, max: 315_360_000, unit: "seconds" };
 /// How often alerts are looked for.
+const ENDPOINT_SWEEP: Number =
+    Number { name: "POSTRIDER_ENDPOINT_SWEEP_SECONDS", default: 60, min: 1, max: 3600, unit: "seconds" };
 const ALERT_EVERY: Number = Number { name: "POSTRIDER_ALERT_SECONDS", default: 10, min: 1, max: 3600, unit: "seconds" };
 /// With fewer megabytes free, somebody is told; 0: never.
 const ALERT_DISK: Number =
@@ -103,6 +105,7 @@ impl Settings {
         let stop_s = number(&STOP);
         let (alert_every_s, alert_disk_mb, mail_retry_s) =
             (number(&ALERT_EVERY), number(&ALERT_DISK), number(&MAIL_RETRY));
+        let endpoint_sweep_s = number(&ENDPOINT_SWEEP);
         let log_retention_s = number(&LOG_RETENTION);
         let unused = [(&CLAIM_TIMEOUT, number(&CLAIM_TIMEOUT))];
         let retry_after_s = number(&RETRY_AFTER_MAX);
@@ -151,6 +154,7 @@ impl Settings {
                 alert_every: Wait::from_secs(alert_every_s),
                 alert_disk_free_bytes: alert_disk_mb * 1_000_000,
                 mail_pause: Wait::from_secs(mail_retry_s),
+                endpoint_sweep_every: Wait::from_secs(endpoint_sweep_s),
                 ladders: LadderLimits {
                     delivery_cap: Wait::from_secs(delivery_cap_h * 3600),
                     forward_cap: Wait::from_secs(forward_cap_h * 3600),

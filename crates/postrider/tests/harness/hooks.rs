@@ -38,7 +38,7 @@ impl Receipt {
     }
 }
 
-/// Answers each path by its script: `/503/200` is answered 503, then 200, and 200 ever after.
+/// Answers each path by its script: `/503/200` is answered 503, then 200, and 200 ever after. A path with `echo` gets its own body back.
 pub struct Remote {
     pub address: String,
     receipts: Arc<Mutex<Vec<Receipt>>>,
@@ -88,6 +88,7 @@ async fn receive(
     let Ok(body) = body.collect().await else {
         return Ok(http::Response::builder().status(400).body(Full::default()).unwrap());
     };
+    let body = body.to_bytes();
     let pair = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
         (name.to_string(), Value::from(String::from_utf8_lossy(value.as_bytes()).into_owned()))
     };
@@ -96,7 +97,7 @@ async fn receive(
     let before = {
         let mut receipts = receipts.lock().unwrap();
         let before = receipts.iter().filter(|receipt| receipt.path == path).count();
-        receipts.push(Receipt { path: path.clone(), headers, body: body.to_bytes() });
+        receipts.push(Receipt { path: path.clone(), headers, body: body.clone() });
         before
     };
     let scripted = path.split('/').skip(1).nth(before).and_then(|segment| segment.parse().ok());
@@ -105,13 +106,15 @@ async fn receive(
     if (300..400).contains(&status) {
         response = response.header("location", "/elsewhere");
     }
-    Ok(response.body(Full::new(Bytes::from_static(b"seen"))).unwrap())
+    let answer = if path.contains("echo") { body } else { Bytes::from_static(b"seen") };
+    Ok(response.body(Full::new(answer)).unwrap())
 }
 
 pub struct Hooks {
     pub api: Api,
     server: Server,
     data: std::path::PathBuf,
+    more: Vec<(&'static str, String)>,
     _dir: tempfile::TempDir,
 }
 
@@ -122,10 +125,15 @@ impl Hooks {
     }
 
     pub async fn opening(ranges: &str) -> Hooks {
+        Hooks::with(ranges, &[]).await
+    }
+
+    /// With further variables, which a restart keeps.
+    pub async fn with(ranges: &str, more: &[(&'static str, String)]) -> Hooks {
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("data");
-        let server = Server::of(command(&data, ranges)).await;
-        Hooks { api: Api::new(&server.address), server, data, _dir: dir }
+        let server = Server::of(command(&data, ranges, more)).await;
+        Hooks { api: Api::new(&server.address), server, data, more: more.to_vec(), _dir: dir }
     }
 
     pub fn server_pid(&self) -> u32 {
@@ -140,16 +148,16 @@ impl Hooks {
     /// kill -9, and a new process that opens other ranges.
     pub async fn restart_opening(self, ranges: &str) -> Hooks {
         self.server.kill_nine().await;
-        let server = Server::of(command(&self.data, ranges)).await;
-        Hooks { api: Api::new(&server.address), server, data: self.data, _dir: self._dir }
+        let server = Server::of(command(&self.data, ranges, &self.more)).await;
+        Hooks { api: Api::new(&server.address), server, data: self.data, more: self.more, _dir: self._dir }
     }
 
     /// A new process that has not got the key under which secrets were sealed.
     pub async fn restart_without_its_key(self) -> Hooks {
         self.server.kill_nine().await;
         std::fs::remove_file(self.data.join("secrets.key")).unwrap();
-        let server = Server::of(command(&self.data, "127.0.0.0/8")).await;
-        Hooks { api: Api::new(&server.address), server, data: self.data, _dir: self._dir }
+        let server = Server::of(command(&self.data, "127.0.0.0/8", &self.more)).await;
+        Hooks { api: Api::new(&server.address), server, data: self.data, more: self.more, _dir: self._dir }
     }
 
     pub async fn call(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
@@ -206,14 +214,15 @@ impl Hooks {
     }
 }
 
-fn command(data: &std::path::Path, ranges: &str) -> Command {
+fn command(data: &std::path::Path, ranges: &str, more: &[(&'static str, String)]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_postrider"));
     command
         .args(["serve", "--listen", "127.0.0.1:0", "--data"])
         .arg(data)
         .env("POSTRIDER_ADMIN_KEY", KEY)
         .env("POSTRIDER_LOG", "warn")
-        .env("POSTRIDER_ALLOW_PRIVATE", ranges);
+        .env("POSTRIDER_ALLOW_PRIVATE", ranges)
+        .envs(more.iter().map(|(name, value)| (*name, value)));
     command
 }
 

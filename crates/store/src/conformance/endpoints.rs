@@ -9,7 +9,7 @@ use super::TestStore;
 use super::fixture::*;
 use crate::*;
 
-fn endpoint(world: &World<'_>, name: &str) -> (Connection, EndpointRow) {
+pub(crate) fn endpoint(world: &World<'_>, name: &str) -> (Connection, EndpointRow) {
     let written = json!({"url": "https://hooks.example.org/in"}).as_object().unwrap().clone();
     let spec = ConnectionSpec::parse(ConnectionKind::Webhook, &written).unwrap();
     let connection = Connection { written, spec, ..world.connection_value(name, false) };
@@ -19,6 +19,8 @@ fn endpoint(world: &World<'_>, name: &str) -> (Connection, EndpointRow) {
         project_id: world.project_id,
         keys,
         state: EndpointState::default(),
+        verified_url: None,
+        tell_at: None,
         version: 1,
     };
     (connection, row)
@@ -34,7 +36,10 @@ pub async fn d46_an_endpoint_comes_with_its_keys_and_goes_with_its_connection(te
         off: Some(SwitchedOff { reason: SwitchOffReason::Gone, at: at(5) }),
         health: EndpointHealth { failing_since: Some(at(4)), failed_in_a_row: 7 },
         last_test: Some(LastTest { at: at(6), succeeded: false }),
+        epoch: 3,
     };
+    row.verified_url = Some("https://hooks.example.org/before".to_owned());
+    row.tell_at = Some(at(8));
     let create = |connection: &Connection, row: &EndpointRow| Change::CreateEndpoint {
         connection: Box::new(connection.clone()),
         row: Box::new(row.clone()),
@@ -75,7 +80,8 @@ pub async fn v06_a_test_and_a_verification_change_nothing_else(store: &dyn Store
     assert!(store.note_endpoint_test(row.id, test).await.is_err(), "it has no row yet");
     store.create_endpoint(&row).await.unwrap();
     store.note_endpoint_test(row.id, test).await.unwrap();
-    store.note_verification(row.id, Verification::Verified).await.unwrap();
+    store.note_verification(row.id, Verification::Verified, "https://hooks.example.org/in").await.unwrap();
     let state = EndpointState { verification: Verification::Verified, last_test: Some(test), ..row.state };
-    assert_eq!(store.endpoint(row.id).await.unwrap(), Some(EndpointRow { state, ..row }));
+    let verified_url = Some("https://hooks.example.org/in".to_owned());
+    assert_eq!(store.endpoint(row.id).await.unwrap(), Some(EndpointRow { state, verified_url, ..row }));
 }

@@ -162,6 +162,7 @@ impl<'a> World<'a> {
             forward: None,
             edited_body: None,
             answers: None,
+            health: None,
         }
     }
 

@@ -15,6 +15,7 @@ pub mod credentials;
 pub mod endpoints;
 pub mod events;
 pub(crate) mod fixture;
+pub mod health;
 pub mod intake;
 pub mod jobs;
 pub mod listing;
@@ -159,6 +160,11 @@ macro_rules! conformance_suite {
                 d46_keys_are_replaced_only_by_whoever_saw_them,
                 v06_a_test_and_a_verification_change_nothing_else,
             }
+            health {
+                v04_the_timer_switches_off_what_still_stands_as_it_saw_it,
+                v06_on_again_the_count_starts_over_in_a_new_epoch,
+                v04_the_owner_is_told_by_one_who_has_taken_it_over,
+            }
             events {
                 d40_the_body_of_an_event_is_stored_once,
                 d40_an_event_makes_its_topic_or_is_refused,
@@ -255,6 +261,10 @@ macro_rules! conformance_suite {
             sources {
                 r12_a_webhook_and_its_receipts_survive_a_kill_together,
             }
+            health {
+                v04_health_is_written_with_the_attempt_and_survives_a_kill,
+                v03_a_late_success_does_not_undo_a_410,
+            }
             events {
                 d40_an_event_and_its_deliveries_survive_a_kill_together,
                 p02_a_push_subscription_changes_together_with_its_entry,
@@ -314,6 +324,7 @@ mod tests {
             include_str!("topics.rs"),
             include_str!("credentials.rs"),
             include_str!("endpoints.rs"),
+            include_str!("health.rs"),
             include_str!("events.rs"),
             include_str!("alerts.rs"),
             include_str!("audit.rs"),

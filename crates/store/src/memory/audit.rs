@@ -106,6 +106,10 @@ impl Data {
                 self.create_endpoint(&row)?;
                 self.create_push(*subscription)
             }
+            Change::ReplaceEndpoint { connection, version, verification, switches_on } => {
+                self.replace_connection(&connection, version)?;
+                self.change_endpoint(connection.id, verification, switches_on)
+            }
             Change::ReplaceEndpointKeys { id, keys, version } => self.replace_endpoint_keys(id, &keys, version),
             Change::CreatePushSubscription(subscription) => self.create_push(*subscription),
             Change::ReplacePushSubscription { subscription, version } => self.replace_push(*subscription, version),

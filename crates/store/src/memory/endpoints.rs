@@ -39,8 +39,15 @@ impl Endpoints for MemoryStore {
         Ok(())
     }
 
-    async fn note_verification(&self, id: ConnectionId, verification: Verification) -> Result<(), StoreError> {
-        self.open()?.endpoints.get_mut(&id).ok_or(MISSING)?.state.verification = verification;
+    async fn note_verification(
+        &self,
+        id: ConnectionId,
+        verification: Verification,
+        url: &str,
+    ) -> Result<(), StoreError> {
+        let mut data = self.open()?;
+        let row = data.endpoints.get_mut(&id).ok_or(MISSING)?;
+        (row.state.verification, row.verified_url) = (verification, Some(url.to_owned()));
         Ok(())
     }
 }

@@ -13,6 +13,7 @@ mod configure;
 mod credentials;
 mod endpoints;
 mod events;
+mod health;
 mod intake;
 mod jobs;
 mod listing;

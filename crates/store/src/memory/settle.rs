@@ -100,6 +100,9 @@ impl Data {
         if let Some((id, answer)) = settlement.answers {
             self.note_answer(id, answer);
         }
+        if let Some(write) = settlement.health {
+            self.write_health(settlement.queue_id, *write);
+        }
         row.delivery.progress = settlement.progress;
         row.delivery.version += 1;
         let settled = Settled::Applied { version: row.delivery.version, position: row.delivery.position };

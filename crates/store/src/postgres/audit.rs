@@ -12,8 +12,8 @@ use super::listing::{BAD_CURSOR, cut, room_of, rows_of};
 use super::rows::{Cells, from_json, json};
 use super::work::Work;
 use super::{
-    PostgresStore, commands, configuration, configure, credentials, endpoints, events, jobs, security, settle, sources,
-    topics,
+    PostgresStore, commands, configuration, configure, credentials, endpoints, events, health, jobs, security, settle,
+    sources, topics,
 };
 use crate::audit::{AuditEntry, AuditFilter, AuditLog, Change};
 use crate::{Command, CommandAnswer, ConfigChange, Page, PageRequest, Settled, Settlement, StoreError};
@@ -114,6 +114,10 @@ async fn make(work: &Work, change: &Change) -> Outcome<()> {
             configuration::create_connection(work, connection).await?;
             endpoints::create(work, row).await?;
             events::create_push(work, subscription).await
+        }
+        Change::ReplaceEndpoint { connection, version, verification, switches_on } => {
+            configuration::replace_connection(work, connection, *version).await?;
+            health::change(work, connection.id, *verification, *switches_on).await
         }
         Change::ReplaceEndpointKeys { id, keys, version } => endpoints::replace_keys(work, *id, keys, *version).await,
         Change::CreatePushSubscription(subscription) => events::create_push(work, subscription).await,

@@ -17,8 +17,8 @@ use super::rows::Cells;
 use super::work::Work;
 use crate::{EndpointKeys, EndpointRow, Endpoints, FormerSigningKey, StoreError};
 
-const COLUMNS: &str = "id, project_id, sealed, former_sealed, former_until, verification, off_reason, off_at, failing_since, \
-     failed_in_a_row, tested_at, test_succeeded, version";
+pub(super) const COLUMNS: &str = "id, project_id, sealed, former_sealed, former_until, verification, verified_url, off_reason, off_at, failing_since, \
+     failed_in_a_row, tested_at, test_succeeded, epoch, tell_at, version";
 const MISSING: StoreError = StoreError::NotFound { what: "endpoint" };
 
 #[async_trait]
@@ -49,8 +49,14 @@ impl Endpoints for PostgresStore {
         self.write((id, test), |work, (id, test)| note_test(work, *id, *test).boxed()).await
     }
 
-    async fn note_verification(&self, id: ConnectionId, verification: Verification) -> Result<(), StoreError> {
-        self.write((id, verification), |work, (id, found)| note_verification(work, *id, *found).boxed()).await
+    async fn note_verification(
+        &self,
+        id: ConnectionId,
+        verification: Verification,
+        url: &str,
+    ) -> Result<(), StoreError> {
+        let data = (id, verification, url.to_owned());
+        self.write(data, |work, (id, found, url)| note_verification(work, *id, *found, url).boxed()).await
     }
 }
 
@@ -67,9 +73,10 @@ async fn note_test(work: &Work, id: ConnectionId, test: LastTest) -> Outcome<()>
     found(work.execute(sql, &[&id.key(), &test.at.as_millis(), &test.succeeded]).await?)
 }
 
-async fn note_verification(work: &Work, id: ConnectionId, verification: Verification) -> Outcome<()> {
-    let sql = "UPDATE endpoint SET verification = $2 WHERE id = $1";
-    found(work.execute(sql, &[&id.key(), &verification.as_str()]).await?)
+async fn note_verification(work: &Work, id: ConnectionId, verification: Verification, url: &str) -> Outcome<()> {
+    work.tell_of_configuration();
+    let sql = "UPDATE endpoint SET verification = $2, verified_url = $3 WHERE id = $1";
+    found(work.execute(sql, &[&id.key(), &verification.as_str(), &url]).await?)
 }
 
 fn found(rows: u64) -> Outcome<()> {
@@ -87,21 +94,25 @@ pub(super) async fn create(work: &Work, row: &EndpointRow) -> Outcome<()> {
         return Err(StoreError::Conflict("the endpoint has its keys already".to_owned()).into());
     }
     let EndpointRow { keys, state, .. } = row;
-    let sql =
-        format!("INSERT INTO endpoint ({COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)");
-    let params: [Param<'_>; 13] = [
+    let sql = format!(
+        "INSERT INTO endpoint ({COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
+    );
+    let params: [Param<'_>; 16] = [
         &id,
         &row.project_id.key(),
         &keys.sealed,
         &keys.former.as_ref().map(|former| &former.sealed),
         &keys.former.as_ref().map(|former| former.signs_until.as_millis()),
         &state.verification.as_str(),
+        &row.verified_url,
         &state.off.map(|off| off.reason.as_str()),
         &state.off.map(|off| off.at.as_millis()),
         &state.health.failing_since.map(Timestamp::as_millis),
         &i64::from(state.health.failed_in_a_row),
         &state.last_test.map(|test| test.at.as_millis()),
         &state.last_test.map(|test| test.succeeded),
+        &i64::from(state.epoch),
+        &row.tell_at.map(Timestamp::as_millis),
         &i64::from(row.version),
     ];
     work.execute(&sql, &params).await?;
@@ -136,7 +147,7 @@ pub(super) async fn delete(work: &Work, id: ConnectionId) -> Outcome<()> {
     Ok(())
 }
 
-fn read(row: &Row) -> Result<EndpointRow, StoreError> {
+pub(super) fn read(row: &Row) -> Result<EndpointRow, StoreError> {
     let mut at = Cells::of(row);
     let (id, project_id) = (ConnectionId::from_u128(at.id()?), ProjectId::from_u128(at.id()?));
     let sealed = at.take()?;
@@ -144,7 +155,7 @@ fn read(row: &Row) -> Result<EndpointRow, StoreError> {
         (Some(sealed), Some(signs_until)) => Some(FormerSigningKey { sealed, signs_until }),
         _ => None,
     };
-    let verification = at.word(Verification::parse)?;
+    let (verification, verified_url) = (at.word(Verification::parse)?, at.take()?);
     let off = match (at.optional_word(SwitchOffReason::parse)?, at.optional_time()?) {
         (Some(reason), Some(at)) => Some(SwitchedOff { reason, at }),
         _ => None,
@@ -158,7 +169,9 @@ fn read(row: &Row) -> Result<EndpointRow, StoreError> {
         id,
         project_id,
         keys: EndpointKeys { sealed, former },
-        state: EndpointState { verification, off, health, last_test },
+        state: EndpointState { verification, off, health, last_test, epoch: at.number()? },
+        verified_url,
+        tell_at: at.optional_time()?,
         version: at.number()?,
     })
 }

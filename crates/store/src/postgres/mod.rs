@@ -19,6 +19,7 @@ mod events;
 mod failures;
 mod filter;
 mod group;
+mod health;
 mod intake;
 mod jobs;
 mod key;

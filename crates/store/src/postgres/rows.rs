@@ -5,6 +5,7 @@ use postrider_core::attempt::Attempt;
 use postrider_core::connection::{Connection, ConnectionKind, ConnectionSpec};
 use postrider_core::delivery::{Delivery, EventRef, Origin, Position, Progress, Status};
 use postrider_core::envelope::Payload;
+use postrider_core::health::Counting;
 use postrider_core::id::{BodyId, Cid, ConnectionId, DeliveryId, EventId, ProjectId, SubscriptionId};
 use postrider_core::{Failure, Timestamp, Wait};
 use serde::de::DeserializeOwned;
@@ -21,7 +22,7 @@ pub(super) const FIXED: &str = "id, project_id, connection_id, cid, cid_given, o
 /// What a settlement may change; in the order of `push_changing`.
 pub(super) const CHANGING: &str = "body_id, body_bytes, original_body_id, version, recorded, status, attempts, rounds, round_attempts, \
      round_waited_ms, allowed_attempts, interruptions, due_at, age_from, last_attempt_at, failure, error, dead_at, dlq_retries, \
-     dlq_note, delivered_at, ended_at";
+     dlq_note, delivered_at, ended_at, counted_at";
 
 /// The columns of `read_delivery`, for a hot row and for a log row.
 pub(super) fn hot_columns() -> String {
@@ -89,6 +90,7 @@ pub(super) fn push_changing<'a>(to: &mut Columns<'a>, row: &Changing<'a>) {
     to.optional_text(p.dlq_note.as_deref());
     to.optional_time(p.delivered_at);
     to.optional_time(p.ended_at);
+    to.optional_int(p.counting.stored());
 }
 
 pub(super) fn read_delivery(row: &Row) -> Result<Delivery, StoreError> {
@@ -167,6 +169,7 @@ fn read_progress(at: &mut Cells<'_>) -> Result<Progress, StoreError> {
         dlq_note: at.take()?,
         delivered_at: at.optional_time()?,
         ended_at: at.optional_time()?,
+        counting: Counting::from_stored(at.take()?),
     })
 }
 

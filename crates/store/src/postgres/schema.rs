@@ -119,7 +119,7 @@ CREATE TABLE delivery (
   status text NOT NULL, attempts bigint NOT NULL, rounds bigint NOT NULL, round_attempts bigint NOT NULL,
   round_waited_ms bigint NOT NULL, allowed_attempts bigint, interruptions bigint NOT NULL, due_at bigint NOT NULL,
   age_from bigint NOT NULL, last_attempt_at bigint, failure text, error text, dead_at bigint, dlq_retries bigint NOT NULL,
-  dlq_note text, delivered_at bigint, ended_at bigint, tried boolean NOT NULL GENERATED ALWAYS AS (attempts > 0) STORED
+  dlq_note text, delivered_at bigint, ended_at bigint, counted_at bigint, tried boolean NOT NULL GENERATED ALWAYS AS (attempts > 0) STORED
 );
 CREATE UNIQUE INDEX delivery_line ON delivery (connection_id, position) WHERE position IS NOT NULL AND NOT by_due;
 CREATE INDEX delivery_due ON delivery (connection_id, tried, due_at, id) WHERE by_due AND position IS NOT NULL;
@@ -139,7 +139,7 @@ CREATE TABLE delivery_log (
   status text NOT NULL, attempts bigint NOT NULL, rounds bigint NOT NULL, round_attempts bigint NOT NULL,
   round_waited_ms bigint NOT NULL, allowed_attempts bigint, interruptions bigint NOT NULL, due_at bigint NOT NULL,
   age_from bigint NOT NULL, last_attempt_at bigint, failure text, error text, dead_at bigint, dlq_retries bigint NOT NULL,
-  dlq_note text, delivered_at bigint, ended_at bigint NOT NULL
+  dlq_note text, delivered_at bigint, ended_at bigint NOT NULL, counted_at bigint
 );
 CREATE INDEX log_by_connection ON delivery_log (connection_id, status, created_at, id, failure);
 CREATE INDEX log_by_project ON delivery_log (project_id, status, created_at, id, failure);
@@ -246,9 +246,11 @@ CREATE TABLE command_audit (command_id uuid PRIMARY KEY, entry text NOT NULL);
 -- What a connection of kind webhook has beside its settings. Signing keys are as the vault sealed them.
 CREATE TABLE endpoint (
   id uuid PRIMARY KEY, project_id uuid NOT NULL, sealed text NOT NULL, former_sealed text, former_until bigint,
-  verification text NOT NULL, off_reason text, off_at bigint, failing_since bigint, failed_in_a_row bigint NOT NULL,
-  tested_at bigint, test_succeeded boolean, version bigint NOT NULL
-);
+  verification text NOT NULL, verified_url text, off_reason text, off_at bigint, failing_since bigint, failed_in_a_row bigint NOT NULL,
+  tested_at bigint, test_succeeded boolean, epoch bigint NOT NULL, tell_at bigint, version bigint NOT NULL
+) WITH (fillfactor = 70);
+CREATE INDEX endpoint_failing ON endpoint (id) WHERE failing_since IS NOT NULL;
+CREATE INDEX endpoint_untold ON endpoint (tell_at) WHERE tell_at IS NOT NULL;
 
 CREATE TABLE push_subscription (
   id uuid PRIMARY KEY, project_id uuid NOT NULL, name text COLLATE "C" NOT NULL, connection_id uuid NOT NULL, written text NOT NULL,

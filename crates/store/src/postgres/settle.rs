@@ -16,8 +16,8 @@ use super::positions::Positions;
 use super::queues::{self, Left, Lock, Queue, Queues};
 use super::rows::{CHANGING, Cells, Changing, FIXED, prefixed, push_changing, signed};
 use super::work::Work;
-use super::{bodies, commands, intake, topics};
-use crate::{Guard, Placement, Settled, Settlement, StoreError};
+use super::{bodies, commands, health, intake, topics};
+use crate::{Guard, HealthWrite, Placement, Settled, Settlement, StoreError};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Table {
@@ -74,6 +74,7 @@ struct Pending<'a> {
     in_log: Vec<Next<'a>>,
     to_hot: Vec<Next<'a>>,
     attempts: Vec<(DeliveryId, &'a Attempt)>,
+    health: Vec<(QueueId, &'a HealthWrite)>,
     left: BTreeMap<QueueId, Left>,
     /// Bodies of edits that were edited again.
     unused: Vec<Key>,
@@ -150,6 +151,7 @@ async fn settle_run(work: &Work, queues: &Queues, run: &[&Settlement], answers: 
     for id in &pending.filled {
         work.tell_of_queue(*id, queues.get(id).and_then(|queue| queue.owner));
     }
+    health::write(work, &pending.health).await?;
     queues::count_left(work, &pending.left).await?;
     bodies::drop_uses(work, pending.unused).await?;
     Ok(())
@@ -258,6 +260,9 @@ async fn settle_one<'a>(
     }
     if let Some(attempt) = &settlement.attempt {
         pending.attempts.push((row.id, attempt));
+    }
+    if let Some(write) = &settlement.health {
+        pending.health.push((row.queue_id, write));
     }
     if let Some((id, answer)) = &settlement.answers {
         commands::write_answer(work, *id, *answer).await?;

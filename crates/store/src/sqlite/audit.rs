@@ -9,8 +9,8 @@ use super::listing::{BAD_CURSOR, cut, rows_of};
 use super::rows::{Columns, from_json, json, key, read_all};
 use super::work::Work;
 use super::{
-    SqliteStore, commands, configuration, configure, credentials, endpoints, events, jobs, security, settle, sources,
-    topics,
+    SqliteStore, commands, configuration, configure, credentials, endpoints, events, health, jobs, security, settle,
+    sources, topics,
 };
 use crate::audit::{AuditEntry, AuditFilter, AuditLog, Change};
 use crate::{Command, CommandAnswer, ConfigChange, Page, PageRequest, Settled, Settlement, StoreError};
@@ -103,6 +103,10 @@ fn make(work: &Work, change: &Change) -> Result<(), StoreError> {
             configuration::create_connection(work, connection)?;
             endpoints::create(work, row)?;
             events::create_push(work, subscription)
+        }
+        Change::ReplaceEndpoint { connection, version, verification, switches_on } => {
+            configuration::replace_connection(work, connection, *version)?;
+            health::change(work, connection.id, *verification, *switches_on)
         }
         Change::ReplaceEndpointKeys { id, keys, version } => endpoints::replace_keys(work, *id, keys, *version),
         Change::CreatePushSubscription(subscription) => events::create_push(work, subscription),

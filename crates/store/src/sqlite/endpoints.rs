@@ -13,8 +13,8 @@ use super::rows::{Columns, key, read_all, read_one};
 use super::work::Work;
 use crate::{EndpointKeys, EndpointRow, Endpoints, FormerSigningKey, StoreError};
 
-const COLUMNS: &str = "id, project_id, sealed, former_sealed, former_until, verification, off_reason, off_at, failing_since, \
-     failed_in_a_row, tested_at, test_succeeded, version";
+pub(super) const COLUMNS: &str = "id, project_id, sealed, former_sealed, former_until, verification, verified_url, off_reason, off_at, failing_since, \
+     failed_in_a_row, tested_at, test_succeeded, epoch, tell_at, version";
 const MISSING: StoreError = StoreError::NotFound { what: "endpoint" };
 
 #[async_trait]
@@ -52,10 +52,16 @@ impl Endpoints for SqliteStore {
         .await
     }
 
-    async fn note_verification(&self, id: ConnectionId, verification: Verification) -> Result<(), StoreError> {
+    async fn note_verification(
+        &self,
+        id: ConnectionId,
+        verification: Verification,
+        url: &str,
+    ) -> Result<(), StoreError> {
+        let url = url.to_owned();
         self.write(move |work| {
-            let sql = "UPDATE endpoint SET verification = ?2 WHERE id = ?1";
-            found(work.execute(sql, &[&key(id.as_u128()), &verification.as_str()])?)
+            let sql = "UPDATE endpoint SET verification = ?2, verified_url = ?3 WHERE id = ?1";
+            found(work.execute(sql, &[&key(id.as_u128()), &verification.as_str(), &url])?)
         })
         .await
     }
@@ -77,7 +83,9 @@ pub(super) fn create(work: &Work, row: &EndpointRow) -> Result<(), StoreError> {
     }
     let EndpointRow { keys, state, .. } = row;
     work.execute(
-        &format!("INSERT INTO endpoint ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"),
+        &format!(
+            "INSERT INTO endpoint ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"
+        ),
         &[
             &id,
             &key(row.project_id.as_u128()),
@@ -85,12 +93,15 @@ pub(super) fn create(work: &Work, row: &EndpointRow) -> Result<(), StoreError> {
             &keys.former.as_ref().map(|former| &former.sealed),
             &keys.former.as_ref().map(|former| former.signs_until.as_millis()),
             &state.verification.as_str(),
+            &row.verified_url,
             &state.off.map(|off| off.reason.as_str()),
             &state.off.map(|off| off.at.as_millis()),
             &state.health.failing_since.map(Timestamp::as_millis),
             &state.health.failed_in_a_row,
             &state.last_test.map(|test| test.at.as_millis()),
             &state.last_test.map(|test| test.succeeded),
+            &state.epoch,
+            &row.tell_at.map(Timestamp::as_millis),
             &row.version,
         ],
     )?;
@@ -123,7 +134,7 @@ pub(super) fn delete(work: &Work, id: &[u8; 16]) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn read(row: &Row<'_>) -> Result<EndpointRow, StoreError> {
+pub(super) fn read(row: &Row<'_>) -> Result<EndpointRow, StoreError> {
     let mut at = Columns { row, next: 0 };
     let (id, project_id) = (ConnectionId::from_u128(at.id()?), ProjectId::from_u128(at.id()?));
     let sealed = at.take()?;
@@ -131,7 +142,7 @@ fn read(row: &Row<'_>) -> Result<EndpointRow, StoreError> {
         (Some(sealed), Some(signs_until)) => Some(FormerSigningKey { sealed, signs_until }),
         _ => None,
     };
-    let verification = at.word(Verification::parse)?;
+    let (verification, verified_url) = (at.word(Verification::parse)?, at.take()?);
     let off = match (at.optional_word(SwitchOffReason::parse)?, at.time()?) {
         (Some(reason), Some(at)) => Some(SwitchedOff { reason, at }),
         _ => None,
@@ -145,7 +156,9 @@ fn read(row: &Row<'_>) -> Result<EndpointRow, StoreError> {
         id,
         project_id,
         keys: EndpointKeys { sealed, former },
-        state: EndpointState { verification, off, health, last_test },
+        state: EndpointState { verification, off, health, last_test, epoch: at.take()? },
+        verified_url,
+        tell_at: at.time()?,
         version: at.take()?,
     })
 }

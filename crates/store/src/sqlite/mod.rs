@@ -20,6 +20,7 @@ mod events;
 mod failures;
 mod filter;
 mod group;
+mod health;
 pub mod inspect;
 mod intake;
 mod jobs;

@@ -5,6 +5,7 @@ use postrider_core::attempt::Attempt;
 use postrider_core::connection::{Connection, ConnectionKind, ConnectionSpec};
 use postrider_core::delivery::{Delivery, EventRef, Origin, Position, Progress, Status};
 use postrider_core::envelope::Payload;
+use postrider_core::health::Counting;
 use postrider_core::id::{BodyId, Cid, ConnectionId, DeliveryId, EventId, ProjectId, SubscriptionId};
 use postrider_core::{Failure, Timestamp, Wait};
 use rusqlite::types::FromSql;
@@ -20,9 +21,9 @@ pub(super) const FIXED: &str = "id, project_id, connection_id, cid, cid_given, o
 /// What a settlement may change; in the order of `bind_changing`.
 pub(super) const CHANGING: &str = "body_id, body_bytes, original_body_id, version, recorded, status, attempts, rounds, round_attempts, \
      round_waited_ms, allowed_attempts, interruptions, due_at, age_from, last_attempt_at, failure, error, dead_at, dlq_retries, \
-     dlq_note, delivered_at, ended_at";
+     dlq_note, delivered_at, ended_at, counted_at";
 pub(super) const FIXED_COLUMNS: usize = 14;
-pub(super) const CHANGING_COLUMNS: usize = 22;
+pub(super) const CHANGING_COLUMNS: usize = 23;
 
 /// The columns of `read_delivery`, for a hot row and for a log row.
 pub(super) fn hot_columns() -> String {
@@ -94,7 +95,8 @@ pub(super) fn bind_changing(to: &mut Binder<'_, '_>, row: &Changing<'_>) -> Resu
     to.push(p.dlq_retries)?;
     to.push(p.dlq_note.as_deref())?;
     to.push(p.delivered_at.map(Timestamp::as_millis))?;
-    to.push(p.ended_at.map(Timestamp::as_millis))
+    to.push(p.ended_at.map(Timestamp::as_millis))?;
+    to.push(p.counting.stored())
 }
 
 pub(super) fn read_delivery(row: &Row<'_>) -> Result<Delivery, StoreError> {
@@ -170,6 +172,7 @@ fn read_progress(at: &mut Columns<'_, '_>) -> Result<Progress, StoreError> {
         dlq_note: at.take()?,
         delivered_at: at.time()?,
         ended_at: at.time()?,
+        counting: Counting::from_stored(at.take()?),
     })
 }
 

@@ -79,7 +79,7 @@ CREATE TABLE delivery (
   status TEXT NOT NULL, attempts INTEGER NOT NULL, rounds INTEGER NOT NULL, round_attempts INTEGER NOT NULL,
   round_waited_ms INTEGER NOT NULL, allowed_attempts INTEGER, interruptions INTEGER NOT NULL, due_at INTEGER NOT NULL,
   age_from INTEGER NOT NULL, last_attempt_at INTEGER, failure TEXT, error TEXT, dead_at INTEGER, dlq_retries INTEGER NOT NULL,
-  dlq_note TEXT, delivered_at INTEGER, ended_at INTEGER
+  dlq_note TEXT, delivered_at INTEGER, ended_at INTEGER, counted_at INTEGER
 );
 CREATE UNIQUE INDEX delivery_line ON delivery (connection_id, position) WHERE position IS NOT NULL AND by_due = 0;
 CREATE INDEX delivery_due ON delivery (connection_id, attempts > 0, due_at, id) WHERE by_due = 1 AND position IS NOT NULL;
@@ -98,7 +98,7 @@ CREATE TABLE delivery_log (
   status TEXT NOT NULL, attempts INTEGER NOT NULL, rounds INTEGER NOT NULL, round_attempts INTEGER NOT NULL,
   round_waited_ms INTEGER NOT NULL, allowed_attempts INTEGER, interruptions INTEGER NOT NULL, due_at INTEGER NOT NULL,
   age_from INTEGER NOT NULL, last_attempt_at INTEGER, failure TEXT, error TEXT, dead_at INTEGER, dlq_retries INTEGER NOT NULL,
-  dlq_note TEXT, delivered_at INTEGER, ended_at INTEGER
+  dlq_note TEXT, delivered_at INTEGER, ended_at INTEGER, counted_at INTEGER
 );
 CREATE INDEX log_by_connection ON delivery_log (connection_id, status, created_at, id, failure);
 CREATE INDEX log_by_project ON delivery_log (project_id, status, created_at, id, failure);
@@ -206,9 +206,11 @@ CREATE TABLE command_audit (command_id BLOB NOT NULL PRIMARY KEY, entry TEXT NOT
 -- What a connection of kind webhook has beside its settings. Signing keys are as the vault sealed them.
 CREATE TABLE endpoint (
   id BLOB NOT NULL PRIMARY KEY, project_id BLOB NOT NULL, sealed TEXT NOT NULL, former_sealed TEXT, former_until INTEGER,
-  verification TEXT NOT NULL, off_reason TEXT, off_at INTEGER, failing_since INTEGER, failed_in_a_row INTEGER NOT NULL,
-  tested_at INTEGER, test_succeeded INTEGER, version INTEGER NOT NULL
+  verification TEXT NOT NULL, verified_url TEXT, off_reason TEXT, off_at INTEGER, failing_since INTEGER, failed_in_a_row INTEGER NOT NULL,
+  tested_at INTEGER, test_succeeded INTEGER, epoch INTEGER NOT NULL, tell_at INTEGER, version INTEGER NOT NULL
 ) WITHOUT ROWID;
+CREATE INDEX endpoint_failing ON endpoint (id) WHERE failing_since IS NOT NULL;
+CREATE INDEX endpoint_untold ON endpoint (tell_at) WHERE tell_at IS NOT NULL;
 
 CREATE TABLE push_subscription (
   id BLOB NOT NULL PRIMARY KEY, project_id BLOB NOT NULL, name TEXT NOT NULL, connection_id BLOB NOT NULL, written TEXT NOT NULL,

@@ -12,8 +12,8 @@ use rusqlite::Row;
 use super::queues::{self, Queue};
 use super::rows::{CHANGING, CHANGING_COLUMNS, Changing, Columns, FIXED, bind_changing, key, unsigned};
 use super::work::{Binder, Work, change_rows, read_rows, write_rows};
-use super::{bodies, commands, intake, topics};
-use crate::{Guard, Placement, Settled, Settlement, StoreError};
+use super::{bodies, commands, health, intake, topics};
+use crate::{Guard, HealthWrite, Placement, Settled, Settlement, StoreError};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Table {
@@ -66,6 +66,7 @@ impl Next<'_> {
 struct Pending<'a> {
     to_log: Vec<Next<'a>>,
     attempts: Vec<(DeliveryId, &'a Attempt)>,
+    health: Vec<(QueueId, &'a HealthWrite)>,
 }
 
 pub(super) fn settle(work: &Work, batch: &[&Settlement]) -> Result<Vec<Settled>, StoreError> {
@@ -116,7 +117,7 @@ fn settle_run(work: &Work, run: &[&Settlement], answers: &mut Vec<Settled>) -> R
     }
     move_to_log(work, &pending.to_log)?;
     intake::insert_attempts(work, &pending.attempts)?;
-    Ok(())
+    health::write(work, &pending.health)
 }
 
 fn find_all(work: &Work, run: &[&Settlement]) -> Result<BTreeMap<DeliveryId, Found>, StoreError> {
@@ -214,6 +215,9 @@ fn settle_one<'a>(
     }
     if let Some(attempt) = &settlement.attempt {
         pending.attempts.push((row.id, attempt));
+    }
+    if let Some(write) = &settlement.health {
+        pending.health.push((row.queue_id, write));
     }
     if let Some((id, answer)) = &settlement.answers {
         commands::write_answer(work, *id, *answer)?;

@@ -63,13 +63,6 @@ pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -
     Ok(list_response(data, next))
 }
 
-/// An endpoint that waits for a challenge which nothing sends would never be sent anything.
-fn refuse_verification(fields: &mut Fields) {
-    if fields.flag("verify") == Some(true) {
-        fields.refuse("verify", "`verify` is `true`", "false: this version cannot verify endpoints");
-    }
-}
-
 /// The answer has the secret, which nobody is shown again.
 pub async fn create(
     Acting(state): Acting,
@@ -82,11 +75,11 @@ pub async fn create(
     let fields = &mut input.fields;
     let name = fields.text("name");
     let key = key_wish(fields);
-    refuse_verification(fields);
+    let verify = fields.flag("verify").unwrap_or(false);
     let written = camel::keys(fields);
     input.fields.finish(&[])?;
     let written = written.into_iter().filter(|(_, value)| !value.is_null()).collect();
-    let new = NewEndpoint { name, written, key, verify: false };
+    let new = NewEndpoint { name, written, key, verify };
     let (made, secret) = state.engine.create_endpoint(project, new).await.map_err(camel::problem)?;
     let mut json = endpoint_json(&state, &made).await?;
     json.insert("secret".into(), secret.expose().into());
@@ -106,9 +99,9 @@ pub async fn replace(
     input: Input,
 ) -> Result<Response, Problem> {
     let (project, known) = found(&state, &segments, query).await?;
-    let (name, mut written) = changed(input.fields, &known)?;
-    written.retain(|_, value| !value.is_null());
-    store(&state, project, &known, name, written).await
+    let mut changes = changed(input.fields, &known)?;
+    changes.written.retain(|_, value| !value.is_null());
+    store(&state, project, &known, changes).await
 }
 
 /// A merge patch, RFC 7396: what is given replaces, null removes, the rest stays.
@@ -119,13 +112,13 @@ pub async fn change(
     input: Input,
 ) -> Result<Response, Problem> {
     let (project, known) = found(&state, &segments, query).await?;
-    let (name, patch) = changed(input.fields, &known)?;
+    let patch = changed(input.fields, &known)?;
     let mut merged = Value::Object(known.written.clone());
-    merge::merge_patch(&mut merged, Value::Object(patch));
-    let Value::Object(merged) = merged else {
+    merge::merge_patch(&mut merged, Value::Object(patch.written));
+    let Value::Object(written) = merged else {
         return Err(Problem::field("body", "the patch is no object", "a JSON object"));
     };
-    store(&state, project, &known, name, merged).await
+    store(&state, project, &known, Changes { written, ..patch }).await
 }
 
 pub async fn delete(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
@@ -166,15 +159,26 @@ pub(super) async fn found(
     Ok((project, state.engine.endpoint(project, id)?))
 }
 
+/// What a request to change an endpoint asks for.
+struct Changes {
+    name: Option<String>,
+    written: Map<String, Value>,
+    /// `None`: as it is.
+    verify: Option<bool>,
+}
+
 async fn store(
     state: &AppState,
     project: ProjectId,
     known: &Connection,
-    name: Option<String>,
-    written: Map<String, Value>,
+    changes: Changes,
 ) -> Result<Response, Problem> {
-    let replaced = state.engine.replace_endpoint(project, EndpointId::of(known.id), name, written).await;
-    let replaced = replaced.map_err(camel::problem)?;
+    let id = EndpointId::of(known.id);
+    let replaced = state.engine.replace_endpoint(project, id, changes.name, changes.written).await;
+    let mut replaced = replaced.map_err(camel::problem)?;
+    if let Some(required) = changes.verify {
+        replaced = state.engine.require_verification(project, id, required).await?;
+    }
     Ok(ok(&Value::Object(endpoint_json(state, &replaced).await?)))
 }
 
@@ -203,12 +207,13 @@ fn key_wish(fields: &mut Fields) -> KeyWish {
 }
 
 /// `version`, if given, must be the stored one, so that nobody undoes another's change unseen.
-fn changed(mut fields: Fields, known: &Connection) -> Result<(Option<String>, Map<String, Value>), Problem> {
+fn changed(mut fields: Fields, known: &Connection) -> Result<Changes, Problem> {
     for ours in OURS {
         fields.take(ours);
     }
     let name = fields.text("name");
     let version = fields.number("version", 0..=u64::from(u32::MAX));
+    let verify = fields.flag("verify");
     let mut written = camel::keys(&mut fields);
     fields.finish(&[])?;
     if let Some(version) = version.filter(|version| u64::from(known.version) != *version) {
@@ -216,7 +221,7 @@ fn changed(mut fields: Fields, known: &Connection) -> Result<(Option<String>, Ma
         return Err(Problem::new(StatusCode::CONFLICT, detail));
     }
     keep_masked(&mut written, known);
-    Ok((name, written))
+    Ok(Changes { name, written, verify })
 }
 
 /// A header whose value we showed masked, and that comes back so, keeps its value.
@@ -230,12 +235,13 @@ pub(super) fn keep_masked(written: &mut Map<String, Value>, known: &Connection) 
     }
 }
 
-async fn endpoint_json(state: &AppState, connection: &Connection) -> Result<Map<String, Value>, Problem> {
+pub(super) async fn endpoint_json(state: &AppState, connection: &Connection) -> Result<Map<String, Value>, Problem> {
     let summary = state.read().queue_summary(connection.id).await?;
     let id = EndpointId::of(connection.id);
     let standing = state.engine.endpoint_standing(id);
     let standing = standing.as_deref();
-    let stood = standing.map(|endpoint| endpoint.row.state).unwrap_or_default();
+    // By the store: another server may make its attempts.
+    let stood = state.engine.endpoint_state(connection).await?;
     let target = connection.spec.target.webhook();
     let mut object = Map::new();
     object.insert("id".into(), json!(id));
@@ -264,7 +270,15 @@ async fn endpoint_json(state: &AppState, connection: &Connection) -> Result<Map<
     object.insert("policy".into(), policy_json(&connection.spec.policy));
     let waits = json!({"paused": connection.paused, "waiting": summary.waiting, "dead": summary.dead, "oldestWaitingSince": summary.oldest_waiting_since});
     object.insert("state".into(), waits);
-    object.insert("warnings".into(), warnings(connection.kind(), &connection.written).into());
+    let mut warned = warnings(connection.kind(), &connection.written);
+    if let Some(off) = stood.off {
+        let reason = off.reason.as_str();
+        warned.push(format!(
+            "it was switched off at {} ({reason}): `POST …/endpoints/{id}/enable` switches it on",
+            off.at
+        ));
+    }
+    object.insert("warnings".into(), warned.into());
     object.insert("version".into(), connection.version.into());
     object.insert("createdAt".into(), json!(connection.created_at));
     object.insert("updatedAt".into(), json!(connection.updated_at));

@@ -13,6 +13,7 @@ mod destinations;
 mod dlq;
 mod docs;
 mod documentation;
+mod endpoint_acts;
 mod endpoints;
 mod events;
 mod filter;
@@ -100,6 +101,10 @@ impl AppState {
     pub fn new(engine: Engine, clock: Arc<dyn Clock>, options: ApiOptions) -> Self {
         let started_at = clock.now();
         AppState { engine, clock, options: Arc::new(options), started_at, admin: None, only_project: None }
+    }
+
+    pub fn engine(&self) -> &Engine {
+        &self.engine
     }
 
     fn only_project(&self) -> Option<ProjectId> {

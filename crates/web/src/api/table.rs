@@ -4,8 +4,8 @@ use postrider_core::access::{Scope, ScopeSet};
 
 use super::{
     alerts, audit, configuration, connections, deliveries, delivery_acts, destinations, dlq, docs, documentation,
-    endpoints, events, forwards, health, ingress, jobs, keys, metrics, projects, publish_batch, queues, raw, schedule,
-    security, send, sources, subscriptions, topic_messages, topics, transformations,
+    endpoint_acts, endpoints, events, forwards, health, ingress, jobs, keys, metrics, projects, publish_batch, queues,
+    raw, schedule, security, send, sources, subscriptions, topic_messages, topics, transformations,
 };
 use crate::routes::{Needs, Routes};
 
@@ -161,7 +161,7 @@ fn of_jobs(routes: Routes) -> Routes {
 
 fn of_webhooks(routes: Routes) -> Routes {
     let [read, send, admin] = [READ, SEND, ADMIN].map(Needs::InProject);
-    routes
+    of_endpoint_acts(routes)
         .post(in_project!("/events"), send, events::publish, docs::events::publish)
         .get(in_project!("/events"), read, events::list, docs::events::list)
         .post(in_project!("/events/batch"), send, events::publish_batch, docs::events::publish_batch)
@@ -218,6 +218,22 @@ fn of_incoming(routes: Routes) -> Routes {
         .post(in_project!("/incoming-dlq/retry"), operate, forwards::retry_several, docs::forwards::retry_several)
         .get(in_project!("/incoming-dlq/{id}"), read, forwards::one_failed, docs::forwards::one_failed)
         .post(in_project!("/incoming-dlq/{id}/retry"), operate, forwards::retry, docs::forwards::retry)
+}
+
+/// What changes no setting.
+fn of_endpoint_acts(routes: Routes) -> Routes {
+    let [read, operate] = [READ, OPERATE].map(Needs::InProject);
+    routes
+        .post(in_project!("/endpoints/{endpoint}/test"), operate, endpoint_acts::test, docs::endpoint_acts::test)
+        .post(in_project!("/endpoints/{endpoint}/verify"), operate, endpoint_acts::verify, docs::endpoint_acts::verify)
+        .post(in_project!("/endpoints/{endpoint}/enable"), operate, endpoint_acts::enable, docs::endpoint_acts::enable)
+        .post(
+            in_project!("/endpoints/{endpoint}/disable"),
+            operate,
+            endpoint_acts::disable,
+            docs::endpoint_acts::disable,
+        )
+        .get(in_project!("/endpoints/{endpoint}/health"), read, endpoint_acts::health, docs::endpoint_acts::health)
 }
 
 fn of_topics(routes: Routes) -> Routes {

@@ -24,6 +24,7 @@ pub(super) const DELIVERY: HeaderName = HeaderName::from_static("x-postrider-del
 pub(super) const EVENT: HeaderName = HeaderName::from_static("x-postrider-event");
 pub(super) const EVENT_ID: HeaderName = HeaderName::from_static("x-postrider-event-id");
 pub(super) const ATTEMPT: HeaderName = HeaderName::from_static("x-postrider-attempt");
+const TEST: HeaderName = HeaderName::from_static("x-postrider-test");
 
 /// What one attempt at an endpoint carries beside the request.
 #[derive(Clone, Debug)]
@@ -32,19 +33,27 @@ pub struct WebhookAttempt {
     pub keys: Vec<Arc<SigningKey>>,
     /// What the signature says it was made at: this attempt's beginning.
     pub at: Timestamp,
-    /// `None`: a request that is no event, such as a test.
+    /// `None`: a request that is no event, such as a challenge.
     pub event: Option<EventRef>,
+    /// It is no delivery, and says so: a test, or a challenge.
+    pub is_probe: bool,
 }
 
 impl WebhookAttempt {
     /// Not signed yet.
     pub fn of(event: Option<EventRef>) -> Self {
-        WebhookAttempt { keys: Vec::new(), at: Timestamp::default(), event }
+        WebhookAttempt { keys: Vec::new(), at: Timestamp::default(), event, is_probe: false }
+    }
+
+    /// The same of a request that is no delivery.
+    pub fn probe(event: Option<EventRef>) -> Self {
+        WebhookAttempt { is_probe: true, ..WebhookAttempt::of(event) }
     }
 
     /// A webhook that came in and goes on as it is: with its own headers, and unsigned (R12).
     pub fn goes_as_it_arrived(&self) -> bool {
-        self.event.as_ref().is_some_and(|event| event.payload == Payload::AsArrived)
+        let is_so = self.event.as_ref().is_some_and(|event| event.payload == Payload::AsArrived);
+        is_so && !self.is_probe
     }
 }
 
@@ -81,6 +90,9 @@ pub(super) fn headers(
     if let Some(event) = &attempt.event {
         map.insert(EVENT, text_value(event.event_type.clone(), &EVENT)?);
         map.insert(EVENT_ID, text_value(event.id.to_string(), &EVENT_ID)?);
+    }
+    if attempt.is_probe {
+        map.insert(TEST, HeaderValue::from_static("true"));
     }
     let id = HeaderValue::from_maybe_shared(Bytes::from(id)).map_err(|_| Unsendable::Header(DELIVERY.to_string()))?;
     for name in [WEBHOOK_ID, DELIVERY, IDEMPOTENCY_KEY] {

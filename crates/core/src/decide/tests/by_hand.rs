@@ -1,6 +1,7 @@
 //! What a person may do, and in which states (D06, D26, D27, D44).
 
 use super::*;
+use crate::health::Counting;
 
 const ACTS: [ByHand; 7] = [
     ByHand::Retry,
@@ -90,7 +91,7 @@ fn d27_a_resend_of_a_waiting_one_is_an_attempt_now() {
         let before = run.progress.clone();
         let decision = run.by_hand(act).unwrap();
         assert!(!decision.to_tail, "it keeps its place");
-        assert_eq!(run.progress, Progress { due_at: run.now, ..before });
+        assert_eq!(run.progress, Progress { due_at: run.now, counting: Counting::ByHand, ..before });
     }
 }
 
@@ -128,6 +129,6 @@ fn z23_an_edit_changes_neither_state_nor_place() {
         let mut run = in_status(status);
         let before = run.progress.clone();
         let decision = run.by_hand(ByHand::Edit).unwrap();
-        assert_eq!(decision, Decision { progress: before, to_tail: false, switch_off: false });
+        assert_eq!(decision, Decision { progress: before, to_tail: false });
     }
 }

@@ -27,7 +27,7 @@ fn z10_a_success_is_the_end() {
     let decision = run.call(status(204));
     assert_eq!(run.progress.status, Status::Success);
     assert_eq!((run.progress.delivered_at, run.progress.ended_at), (Some(run.now), Some(run.now)));
-    assert!(!decision.to_tail && !decision.switch_off);
+    assert!(!decision.to_tail);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Ladders: what earns another attempt, and when (R02, R03, R07, R08, V02, V03).
 
 use super::*;
+use crate::health::Counting;
 use crate::schedule::Jitter;
 
 const MINUTE_S: f64 = 60.0;
@@ -38,10 +39,9 @@ fn r02_what_earns_another_attempt() {
     assert_eq!((run.progress.failure, run.wait_s()), (Some(Failure::TransformFailed), MINUTE_S));
     for code in [400, 401, 404, 409, 410, 422, 301, 302, 307, 308] {
         let mut run = webhook();
-        let decision = run.attempt(status(code));
+        run.attempt(status(code));
         assert_eq!((run.progress.status, run.progress.attempts), (Status::Dlq, 1), "{code}");
         assert_eq!(run.progress.failure, Some(Failure::Status));
-        assert!(!decision.switch_off, "{code}");
     }
     let mut run = webhook();
     run.attempt(no_answer(NoAnswerKind::NotAllowed));
@@ -163,19 +163,27 @@ fn v02_eight_attempts_each_counted_from_the_one_that_failed() {
 }
 
 #[test]
-fn v03_a_410_is_dead_lettered_at_once_and_switches_off() {
+fn v03_a_410_is_dead_lettered_at_once() {
     let mut run = Run::new(DeliveryPolicy::patient());
-    let decision = run.attempt(status(410));
-    assert!(decision.switch_off);
+    run.attempt(status(410));
     assert_eq!((run.progress.status, run.progress.attempts), (Status::Dlq, 1));
     // Not even a list that covers it makes an address come back.
     let mut policy = DeliveryPolicy::patient();
     policy.retryable_statuses = "4xx,5xx".parse().unwrap();
     let mut run = Run::new(policy);
-    assert!(run.attempt(status(410)).switch_off);
+    run.attempt(status(410));
     assert_eq!(run.progress.status, Status::Dlq);
-    for reply in [status(404), status(500), status(200)] {
-        assert!(!Run::new(DeliveryPolicy::patient()).attempt(reply).switch_off);
+}
+
+// proves: V04, D27
+#[test]
+fn v04_what_a_person_sends_again_does_not_count_any_more() {
+    for act in [ByHand::Retry, ByHand::Resend] {
+        let mut run = webhook();
+        run.attempt(status(404));
+        assert_eq!(run.progress.counting, Counting::NotCounted);
+        run.by_hand(act).unwrap();
+        assert_eq!(run.progress.counting, Counting::ByHand, "{act:?}");
     }
 }
 

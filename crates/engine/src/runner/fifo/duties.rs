@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use postrider_core::connection::Connection;
 use postrider_core::decide::{Event, Snapshot, decide};
-use postrider_core::delivery::{Delivery, Position, Progress};
+use postrider_core::delivery::{Delivery, Position, Progress, Status};
 use postrider_core::id::{CommandId, DeliveryId};
 use postrider_core::log;
 use postrider_core::outcome::Outcome;
@@ -38,13 +38,16 @@ impl Fifo {
                 Ok(rows) => {
                     let Some(connection) = self.post.connection() else { break };
                     any = true;
-                    let batch = rows.iter().filter_map(|delivery| self.interrupted(delivery, &connection)).collect();
-                    shared.store.settle(batch).await.map(|_| ())
+                    let batch: Vec<Settlement> =
+                        rows.iter().filter_map(|delivery| self.interrupted(delivery, &connection)).collect();
+                    let is_dead = |one: &&Settlement| one.progress.status == Status::Dlq;
+                    let dead: Vec<DeliveryId> = batch.iter().filter(is_dead).map(|one| one.delivery_id).collect();
+                    shared.store.settle(batch).await.map(|_| dead)
                 }
                 Err(error) => Err(error),
             };
             match written {
-                Ok(()) => shared.sweeps.dead_letter(self.post.queue_id()),
+                Ok(dead) => dead.into_iter().for_each(|id| shared.dead_lettered(self.post.queue_id(), id)),
                 Err(StoreError::LeaseLost) => self.lose(),
                 Err(error) => {
                     tracing::warn!(event = log::QUEUE_NOT_IN_ORDER, %error, queue = %self.post.queue_id(), "a queue just taken cannot be put in order yet");
@@ -74,6 +77,7 @@ impl Fifo {
             forward: None,
             edited_body: None,
             answers: None,
+            health: None,
         })
     }
 
@@ -97,7 +101,7 @@ impl Fifo {
             Snapshot { progress: &begun, policy: &connection.spec.policy, ladder: head.delivery.ladder.as_ref() };
         let Ok(decision) = decide(Event::Interrupted, snapshot, now, self.post.shared.roll()) else { return };
         let record = attempt::interrupted(begun.attempts, now, decision.progress.error.clone());
-        self.apply_to_head(decision, Some(record), None);
+        self.apply_to_head(decision, Some(record.into()), None);
     }
 
     /// Applies what can be applied now; what concerns the attempt under way waits for its end (D06).

@@ -13,7 +13,7 @@ use postrider_store::{Command, CommandAnswer, PAGE_ROWS_MAX, PageRequest, StoreE
 use super::{Asked, Next, Unordered};
 use crate::attempt;
 use crate::runner::commands::{Change, change};
-use crate::runner::{Exit, earlier, given_up};
+use crate::runner::{Exit, earlier, given_up, refused};
 
 /// What a look through a queue has found.
 pub(super) struct Expiring {
@@ -55,7 +55,7 @@ impl Unordered {
         let Ok(decision) = decide(Event::Interrupted, snapshot, now, shared.roll()) else { return };
         let began = delivery.progress.last_attempt_at.unwrap_or(now);
         let record = attempt::interrupted(delivery.progress.attempts, began, decision.progress.error.clone());
-        self.hand_over(delivery, decision.progress, Some(record), None, None, None);
+        self.hand_over(delivery, decision.progress, Some(record.into()), None, None, None);
     }
 
     /// Applies what can be applied now; what concerns an attempt under way waits for its end (D06).
@@ -103,6 +103,40 @@ impl Unordered {
             }
         }
         true
+    }
+
+    /// Nothing may be sent, so what is due needs neither a slot nor a claim. The page begins with what is due.
+    pub(super) fn look_for_refused(&mut self) {
+        let (store, queue_id) = (Arc::clone(&self.post.shared.store), self.post.queue_id());
+        let limit = u32::try_from(self.post.shared.options.settle_batch_max.max(1)).unwrap_or(PAGE_ROWS_MAX);
+        self.look = false;
+        self.next_due = None;
+        let page = PageRequest { limit: limit.min(PAGE_ROWS_MAX), cursor: None };
+        self.asking = Some(Box::pin(async move { Asked::Refusing(store.queue(queue_id, page).await) }));
+    }
+
+    /// What has come due ends as its endpoint or project says, in order (V05, D28); the rest waits for its time.
+    pub(super) fn refuse(&mut self, waiting: Vec<Delivery>) {
+        let Some(connection) = self.post.connection() else { return };
+        let shared = Arc::clone(&self.post.shared);
+        let now = shared.now();
+        for delivery in waiting.into_iter().filter(|row| row.progress.status == Status::Pending) {
+            if self.settling.contains_key(&delivery.id) {
+                continue;
+            }
+            let progress = &delivery.progress;
+            if progress.due_at > now {
+                self.next_due = earlier(self.next_due, Some(progress.due_at));
+                continue;
+            }
+            self.look = true;
+            let snapshot = Snapshot { progress, policy: &connection.spec.policy, ladder: delivery.ladder.as_ref() };
+            // Meanwhile it may be sendable again.
+            let Some(decision) = refused(&shared, &connection, snapshot, now) else { continue };
+            self.commanded.insert(delivery.id);
+            let caller = self.take_caller(&delivery);
+            self.hand_over(&delivery, decision.progress, None, None, caller, None);
+        }
     }
 
     /// It waits: its time may come (Z17, R09).

@@ -51,6 +51,7 @@ const VARIABLES: &[Variable] = &[
     variable("POSTRIDER_ALERT_TO", "who is told of alerts"),
     variable("POSTRIDER_ALERT_SECONDS", "how often alerts are looked for"),
     variable("POSTRIDER_ALERT_DISK_MB", "the free room under which an alert rings"),
+    variable("POSTRIDER_ENDPOINT_SWEEP_SECONDS", "how often failing endpoints are looked for"),
     variable("POSTRIDER_MAIL_RETRY_SECONDS", "the first wait before a mail is tried again"),
     variable("POSTRIDER_OTLP_ENDPOINT", "the collector of traces"),
     secret("POSTRIDER_OTLP_HEADERS", "headers for the collector"),

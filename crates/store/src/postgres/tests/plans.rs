@@ -4,7 +4,7 @@
 use super::make_store;
 use crate::conformance::LIMITS;
 use crate::postgres::{
-    commands, intake, jobs, listing, lookups, ownership, queues, retention, settle, window, workforce,
+    commands, health, intake, jobs, listing, lookups, ownership, queues, retention, settle, window, workforce,
 };
 use crate::{DeadLetterFilter, DeliveryFilter};
 
@@ -28,15 +28,15 @@ fn hot_statements() -> Vec<(String, Vec<&'static str>)> {
         (first..first + count).map(|number| format!(", ${number}::bigint[]")).collect()
     };
     let claims = format!("unnest($1::bigint[], $2::uuid[]{})", ints(4, 3));
-    // Id, body, bytes, original, three numbers, a word, ten numbers, two texts, two numbers, a text, two times.
+    // Id, body, bytes, original, three numbers, a word, ten numbers, two texts, two numbers, a text, three times.
     let changing = format!(
         "unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::uuid[]{}, $7::text[]{}, $17::text[], $18::text[]{}, $21::text[]{})",
         ints(2, 5),
         ints(9, 8),
         ints(2, 19),
-        ints(2, 22)
+        ints(3, 22)
     );
-    let hot = changing.replace(')', &format!("{})", ints(2, 24)));
+    let hot = changing.replace(')', &format!("{})", ints(2, 25)));
     let one = |sql: &str, index| (sql.to_owned(), vec![index]);
     let all = DeadLetterFilter { dlq_retries_below: Some(3), leave_out_aged: true };
     vec![
@@ -64,6 +64,7 @@ fn hot_statements() -> Vec<(String, Vec<&'static str>)> {
         (listing::due_sql(), vec!["delivery_due"]),
         one(retention::OLD_LOG_SQL, "log_by_end"),
         (jobs::page_sql(), vec!["job_by_project"]),
+        one(&health::failing_sql(), "endpoint_failing"),
     ]
 }
 

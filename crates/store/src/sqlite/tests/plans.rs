@@ -9,7 +9,7 @@ use super::InFile;
 use crate::conformance::fixture::{World, at};
 use crate::sqlite::filter::Conditions;
 use crate::sqlite::streams::{self, Order, Stream};
-use crate::sqlite::{SqliteStore, audit, jobs, listing, lookups, ownership, settle, window};
+use crate::sqlite::{SqliteStore, audit, health, jobs, listing, lookups, ownership, settle, window};
 use crate::{
     AuditFilter, CountColumn, CountRange, DeadLetterFilter, DeliveryFilter, Guard, JobScope, Jobs, NewJob, PageRequest,
     StoreError, StoreLimits, StoreRead, TimeColumn, TimeRange,
@@ -182,12 +182,20 @@ async fn every_filter_of_the_audit_log(store: &SqliteStore) {
     }
 }
 
+async fn endpoints_that_fail(store: &SqliteStore) {
+    for (sql, index) in [(health::failing_sql(), "endpoint_failing"), (health::untold_sql(), "endpoint_untold")] {
+        let steps = plan(store, sql).await;
+        assert!(steps.len() == 1 && steps[0].contains(index), "{steps:?}");
+    }
+}
+
 #[tokio::test]
 async fn every_hot_verb_and_every_listing_goes_along_an_index() {
     let made = InFile::new(StoreLimits::default(), false);
     let store = made.sqlite();
     every_filter(&store).await;
     every_column(&store).await;
+    endpoints_that_fail(&store).await;
     every_filter_of_the_audit_log(&store).await;
     let plain = [
         window::load_sql(),

@@ -1,5 +1,6 @@
 //! Of `delivery_acts`.
 
+use http::StatusCode;
 use serde_json::json;
 
 use super::send::body_members;
@@ -20,9 +21,9 @@ pub fn retry() -> Operation {
 }
 
 pub fn resend() -> Operation {
-    let details =
-        "From any state that has ended, a delivered one too, under the same ids. What waits is attempted now.";
-    act(Tag::Deliveries, "resendDelivery", "Send it again", details)
+    let details = "From any state that has ended, a delivered one too, under the same ids. What waits is attempted now. Of webhooks 10 a minute and project, \
+         tests and verifications included, and not to an endpoint that is off.";
+    act(Tag::Deliveries, "resendDelivery", "Send it again", details).refuses([StatusCode::TOO_MANY_REQUESTS])
 }
 
 pub fn discard() -> Operation {

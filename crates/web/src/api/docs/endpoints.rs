@@ -27,12 +27,17 @@ fn key_members() -> [Member; 2] {
     ]
 }
 
+fn verify() -> Schema {
+    let meaning = "It has to answer a challenge (`verify`) before it is sent anything.";
+    Schema::flag().describe(meaning).default_value(false).example(true)
+}
+
 fn changes() -> Schema {
     let version =
         Schema::whole(0, u32::MAX.into()).describe("The version that is changed: 409 when it is another by now.");
     let ignored =
         OURS.map(|name| optional(name, Schema::any().describe("Part of an answer; passed over in a request.")));
-    let first = [optional("name", shapes::name()), optional("version", version)];
+    let first = [optional("name", shapes::name()), optional("version", version), optional("verify", verify())];
     Schema::closed(first.into_iter().chain(settings()).chain(ignored)).named("EndpointChange")
 }
 
@@ -49,16 +54,22 @@ fn policy() -> Schema {
     .describe("What is in force.")
 }
 
-fn members() -> Vec<Member> {
-    let off = Schema::object([
+pub(super) fn off() -> Schema {
+    Schema::object([
         always("reason", Schema::words(SwitchOffReason::ALL.map(SwitchOffReason::as_str))),
         always("at", Schema::time()),
-    ]);
-    let test = Schema::object([always("at", Schema::time()), always("succeeded", Schema::flag())]);
+    ])
+}
+
+pub(super) fn test_outcome() -> Schema {
+    Schema::object([always("at", Schema::time()), always("succeeded", Schema::flag())])
+}
+
+fn members() -> Vec<Member> {
     let health = Schema::object([
         always("failingSince", shapes::time_or_null()),
         always("failedInARow", Schema::count().describe("Different deliveries, since the last success.")),
-        always("lastTest", test.or_null().example(json!(null))),
+        always("lastTest", test_outcome().or_null().example(json!(null))),
     ]);
     let state = Schema::object([
         always("paused", Schema::flag()),
@@ -81,7 +92,10 @@ fn members() -> Vec<Member> {
         always("formerSecretSignsUntil", shapes::time_or_null()),
         always("secretUnreadable", why),
         always("verification", Schema::words(Verification::ALL.map(Verification::as_str))),
-        always("switchedOff", off.or_null().example(json!(null)).describe("When the server switched it off, and why.")),
+        always(
+            "switchedOff",
+            off().or_null().example(json!(null)).describe("When the server switched it off, and why."),
+        ),
         always("health", health),
         always("policy", policy()),
         always("state", state),
@@ -92,7 +106,7 @@ fn members() -> Vec<Member> {
     ]
 }
 
-fn endpoint() -> Schema {
+pub(super) fn endpoint() -> Schema {
     let known = ["url", "enabled"];
     let settings = keys_of(ConnectionKind::Webhook).filter(|doc| !known.contains(&doc.name));
     let settings = settings.map(|doc| sometimes(camel::shown(doc.name), openapi::of_key(doc)));
@@ -112,9 +126,8 @@ pub fn list() -> Operation {
 }
 
 pub fn create() -> Operation {
-    let verify =
-        Schema::flag().describe("False: this version cannot verify endpoints, and refuses true.").example(false);
-    let first = [optional("name", shapes::name().describe("Its id where it is left out.")), optional("verify", verify)];
+    let first =
+        [optional("name", shapes::name().describe("Its id where it is left out.")), optional("verify", verify())];
     let body = Schema::closed(first.into_iter().chain(key_members()).chain(settings())).named("NewEndpoint");
     Operation::new(Tag::Webhooks, "createEndpoint", "Make a webhook endpoint")
         .details("Its address is judged here and again at each connect. The secret is in this answer and in no other.")

@@ -12,6 +12,7 @@ pub mod delivery_acts;
 pub mod destinations;
 pub mod dlq;
 pub mod documentation;
+pub mod endpoint_acts;
 pub mod endpoints;
 pub mod events;
 pub mod forwards;

@@ -1,0 +1,69 @@
+// What pages do beyond what they do without it: local times, live parts, boxes that select all. Everything works when this never loads.
+"use strict";
+
+/** The local time beside UTC, in the title of each time. */
+function localTimes(root) {
+  for (const time of root.querySelectorAll("time[datetime]")) {
+    const at = new Date(time.dateTime);
+    if (!Number.isNaN(at.getTime()) && !time.title.includes("·")) time.title += " · " + at.toLocaleString() + " here";
+  }
+}
+
+/** Fetches the page anew and puts its live parts in place of ours, unless somebody is at work in them. */
+const LIVE_EVERY_MS = 5000;
+let fetching = false;
+
+async function refresh() {
+  const parts = document.querySelectorAll("[data-live]");
+  if (fetching || document.hidden || parts.length === 0) return;
+  fetching = true;
+  try {
+    const answer = await fetch(location.href, { headers: { "X-Postrider-Live": "1" }, redirect: "error" });
+    if (!answer.ok) throw new Error(String(answer.status));
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    for (const part of parts) {
+      const name = CSS.escape(part.dataset.live);
+      const next = fresh.querySelector(`[data-live="${name}"]`);
+      const atWork = part.contains(document.activeElement) || part.querySelector("details[open], input:checked");
+      if (next && !atWork && next.innerHTML !== part.innerHTML) {
+        part.replaceChildren(...next.childNodes);
+        localTimes(part);
+      }
+    }
+    document.documentElement.removeAttribute("data-stale");
+  } catch {
+    document.documentElement.setAttribute("data-stale", "");
+  } finally {
+    fetching = false;
+  }
+}
+
+/** A box that ticks all boxes of its table. */
+function selectAll(event) {
+  const box = event.target;
+  if (!(box instanceof HTMLInputElement) || !box.matches("[data-all]")) return;
+  for (const other of box.closest("table").querySelectorAll("tbody input[type=checkbox]")) other.checked = box.checked;
+}
+
+/** On a phone the navigation begins folded. */
+function foldNavigation() {
+  const fold = document.querySelector(".side-fold");
+  if (fold && matchMedia("(max-width: 60rem)").matches) fold.open = false;
+}
+
+/** One menu at a time; Escape closes it. */
+function closeMenus(event) {
+  const isEscape = event.type === "keydown" && event.key === "Escape";
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    if (isEscape) menu.querySelector("summary").focus();
+    if (isEscape || (event.type === "click" && !menu.contains(event.target))) menu.open = false;
+  }
+}
+
+localTimes(document);
+foldNavigation();
+document.addEventListener("change", selectAll);
+document.addEventListener("click", closeMenus);
+document.addEventListener("keydown", closeMenus);
+document.addEventListener("visibilitychange", refresh);
+setInterval(refresh, LIVE_EVERY_MS);

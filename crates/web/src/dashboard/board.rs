@@ -1,0 +1,57 @@
+//! What every page works with. It must not know of any page.
+
+use std::sync::Arc;
+
+use axum::Router;
+use postrider_core::Timestamp;
+use postrider_engine::{Clock, Engine};
+
+use super::frame::Flashes;
+use super::session::Sessions;
+use crate::auth::AdminKey;
+
+/// Clones share it.
+#[derive(Clone)]
+pub struct Board(Arc<Inner>);
+
+struct Inner {
+    api: Router,
+    engine: Engine,
+    admin: AdminKey,
+    clock: Arc<dyn Clock>,
+    sessions: Sessions,
+    flashes: Flashes,
+}
+
+impl Board {
+    pub fn new(api: Router, engine: Engine, admin: AdminKey, clock: Arc<dyn Clock>) -> Board {
+        let (sessions, flashes) = Default::default();
+        Board(Arc::new(Inner { api, engine, admin, clock, sessions, flashes }))
+    }
+
+    /// The routes that answer everybody else, gate included.
+    pub fn api(&self) -> Router {
+        self.0.api.clone()
+    }
+
+    /// For sessions: whose key it is, and random bits. Pages ask the API.
+    pub fn engine(&self) -> &Engine {
+        &self.0.engine
+    }
+
+    pub fn admin(&self) -> &AdminKey {
+        &self.0.admin
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.0.clock.now()
+    }
+
+    pub fn sessions(&self) -> &Sessions {
+        &self.0.sessions
+    }
+
+    pub fn flashes(&self) -> &Flashes {
+        &self.0.flashes
+    }
+}

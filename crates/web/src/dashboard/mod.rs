@@ -1,0 +1,28 @@
+//! The dashboard at `/ui`: one file a page, its template beside it.
+//!
+//! It is a client of the API within the process (`ask`): the same gate, the same scopes, the same refusals, never a second way to act. It must not
+//! know of the engine's insides, of the store or of policies. Pages work without script; everything they need is in the binary.
+//!
+//! A new page: a file with a handler that takes a `Visit` (and a `Form` when it acts), its template beside it, a line in `table` with the scope, and a
+//! line in the navigation of `frame`. It shows with `visit::show`, acts through `visit.api`, and ends with `visit.done` or `visit.not_done`.
+//! Whatever shows by itself what changes stands in an element with `data-live`.
+
+mod answer;
+mod ask;
+mod assets;
+mod board;
+mod connections;
+mod door;
+mod fault;
+mod form;
+mod frame;
+mod log_in;
+mod overview;
+mod parts;
+mod routes;
+mod session;
+mod table;
+mod theme;
+mod visit;
+
+pub use table::site;

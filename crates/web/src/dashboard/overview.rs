@@ -1,0 +1,100 @@
+//! The first page: whether messages flow, and if not, what blocks them, since when, and what to do.
+//!
+//! Its figures are kept counters; no table is scanned for it. It must not know what raises an alert.
+
+use askama::Template;
+use axum::response::Response;
+use postrider_core::Timestamp;
+use serde::Deserialize;
+
+use super::answer::redirect;
+use super::connections::{Connection, Connections};
+use super::fault::{Fault, sentence};
+use super::frame::Frame;
+use super::parts::{Count, Moment};
+use super::visit::{Visit, segment, show};
+
+/// `/ui`: the first project that whoever is logged in can see.
+pub async fn first_project(visit: Visit) -> Result<Response, Fault> {
+    #[derive(Deserialize)]
+    struct Named {
+        name: String,
+    }
+    #[derive(Deserialize)]
+    struct List {
+        data: Vec<Named>,
+    }
+    let projects: List = visit.api.get("/api/v1/projects").await?;
+    let name = projects.data.first().map_or("default", |first| first.name.as_str());
+    Ok(redirect(&format!("/ui/projects/{}", segment(name))))
+}
+
+/// What is wrong now.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Alert {
+    kind: String,
+    connection: Option<String>,
+    detail: String,
+    action: String,
+    raised_at: Timestamp,
+}
+
+impl Alert {
+    fn what(&self) -> String {
+        sentence(&self.detail)
+    }
+
+    fn advice(&self) -> String {
+        sentence(&self.action)
+    }
+}
+
+#[derive(Deserialize)]
+struct Alerts {
+    data: Vec<Alert>,
+}
+
+#[derive(Template)]
+#[template(path = "overview.html")]
+struct OverviewPage<'a> {
+    frame: Frame,
+    visit: &'a Visit,
+    alerts: Vec<Alert>,
+    waiting: u64,
+    dead: u64,
+    oldest: Option<Moment>,
+    /// Those with the most to say: dead letters or a queue.
+    busy: Vec<Connection>,
+    connections: usize,
+}
+
+/// Connections that the page names.
+const BUSY_ROWS: usize = 12;
+
+pub async fn of_project(visit: Visit) -> Result<Response, Fault> {
+    let frame = visit.frame("Overview", "overview").await?;
+    let alerts: Alerts = visit.api.get(&visit.of_project("/alerts?state=open&limit=20")).await?;
+    let list: Connections = visit.api.get(&visit.of_project("/connections?limit=1000")).await?;
+    let connections = list.data.len();
+    let oldest = list.data.iter().filter_map(|connection| connection.state.oldest_waiting_since).min();
+    let (waiting, dead) = list
+        .data
+        .iter()
+        .fold((0, 0), |(waiting, dead), connection| (waiting + connection.state.waiting, dead + connection.state.dead));
+    let mut busy = list.data;
+    busy.retain(|connection| connection.state.waiting > 0 || connection.state.dead > 0 || connection.state.paused);
+    busy.sort_by_key(|connection| std::cmp::Reverse((connection.state.dead > 0, connection.state.waiting)));
+    busy.truncate(BUSY_ROWS);
+    let now = visit.now();
+    show(&OverviewPage {
+        frame,
+        alerts: alerts.data,
+        waiting,
+        dead,
+        oldest: oldest.map(|at| Moment { at, now }),
+        busy,
+        connections,
+        visit: &visit,
+    })
+}
