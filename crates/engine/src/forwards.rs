@@ -23,7 +23,7 @@ use crate::engine::Engine;
 use crate::refusal::Refusal;
 use crate::shared::Shared;
 use crate::subscribing::{self, NewSubscription};
-use crate::{endpoints, events, intake};
+use crate::{events, intake, switching};
 
 /// Before the id of the new forward, in the note of the one whose place it took.
 const RETRIED_AS: &str = "retried as ";
@@ -241,9 +241,7 @@ fn retryable(shared: &Shared, old: &Delivery) -> Result<Arc<Connection>, Refusal
         return Err(Refusal::Conflict(format!("it was retried as {new} already")));
     }
     let connection = shared.connections.get(old.connection_id).ok_or_else(gone)?;
-    if !endpoints::takes(shared, &connection) {
-        return Err(Refusal::Conflict("its destination is off: switch it on first".to_owned()));
-    }
+    switching::check_by_hand(shared, &connection, false)?;
     Ok(connection)
 }
 

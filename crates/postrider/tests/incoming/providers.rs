@@ -60,8 +60,15 @@ async fn r12_what_each_provider_signs_is_let_in_once_and_forwarded_byte_for_byte
     for (number, provider) in providers().into_iter().enumerate() {
         let name = format!("{} {number}", provider.name);
         // The signer says which secret verifies: SendGrid's is a public key.
-        let (_, secret) =
-            signed(provider.name, &provider.secret, "", provider.content_type, provider.body, now()).await;
+        let (_, secret) = signed(
+            provider.name,
+            &provider.secret,
+            "https://example.org/",
+            provider.content_type,
+            provider.body,
+            now(),
+        )
+        .await;
         let made = source(&hooks, &name, provider.name, json!({"secret": secret, "publicUrl": hooks.api.base()})).await;
         let url = format!("{}{}", made["ingressUrl"].as_str().unwrap(), provider.query);
         destination(&hooks, &made, &format!("{}/to-{number}", remote.address), json!({})).await;
