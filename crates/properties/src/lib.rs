@@ -6,8 +6,10 @@
 #![forbid(unsafe_code)]
 
 pub mod call;
+pub mod challenge;
 pub mod cursor;
 pub mod delivery;
+pub mod fhir;
 pub mod headers;
 pub mod hl7;
 pub mod host;
@@ -37,7 +39,9 @@ pub struct Property {
 /// Every property, by name.
 pub const ALL: &[Property] = &[
     Property { name: "call", holds: call::holds },
+    Property { name: "challenge", holds: challenge::holds },
     Property { name: "cursor", holds: cursor::holds },
+    Property { name: "fhir", holds: fhir::holds },
     Property { name: "headers", holds: headers::holds },
     Property { name: "hl7", holds: hl7::holds },
     Property { name: "host", holds: host::holds },

@@ -14,6 +14,7 @@ mod import;
 mod jobs;
 mod man;
 mod openapi;
+mod ping;
 mod publish;
 mod queue;
 mod reach;
