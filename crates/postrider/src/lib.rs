@@ -86,5 +86,5 @@ pub use client::{
     ConnectionState, DeadLetter, Delivery, DeliveryQuery, FhirFields, FieldProblem, Health, ImportOptions, Imported,
     ImportedKey, ImportedObject, Job, JobAct, JobTarget, LineResult, Matching, Page, PageQuery, PlannedAttempt,
     Problem, Project, Pulled, Reached, Response, Schedule, SecurityDefinition, SecurityState, SendResult, StageTook,
-    Subscription, Topic, TopicMessage, Whose,
+    Subscription, Topic, TopicMessage, User, UserChange, Whose,
 };

@@ -238,7 +238,7 @@ impl FaultyStore {
     async fn renew_worker_shown(&self, worker_id: WorkerId, now: Timestamp) -> Result<(), StoreError> {
         let renewed = self.inner.inner.renew_worker(worker_id, now).await;
         if renewed == Err(StoreError::LeaseLost) {
-            self.oracle.saw_lease_lost().await;
+            self.oracle.saw_lease_lost(worker_id).await;
         }
         renewed
     }
@@ -272,6 +272,8 @@ macro_rules! with_any_fate {
 mod audit;
 #[path = "faulty_events.rs"]
 mod events;
+#[path = "faulty_people.rs"]
+mod people;
 #[path = "faulty_sources.rs"]
 mod sources;
 

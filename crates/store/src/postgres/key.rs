@@ -64,5 +64,6 @@ ids!(
     TopicId,
     WorkerId,
     AuditId,
-    AlertId
+    AlertId,
+    UserId
 );

@@ -14,6 +14,7 @@ pub enum Tag {
     Configuration,
     Projects,
     Keys,
+    Users,
     Audit,
     Server,
 }
@@ -32,6 +33,7 @@ impl Tag {
         Tag::Configuration,
         Tag::Projects,
         Tag::Keys,
+        Tag::Users,
         Tag::Audit,
         Tag::Server,
     ];
@@ -50,6 +52,7 @@ impl Tag {
             Tag::Configuration => "Configuration as a file",
             Tag::Projects => "Projects",
             Tag::Keys => "API keys",
+            Tag::Users => "Users of the dashboard",
             Tag::Audit => "Audit log",
             Tag::Server => "The server itself",
         }
@@ -81,6 +84,7 @@ impl Tag {
             }
             Tag::Projects => "Projects keep connections, keys and deliveries apart.",
             Tag::Keys => "Who may use this API, and for what. A key is shown once, when it is made.",
+            Tag::Users => "Who may log in to the dashboard, and as what. A password goes in and never comes out again.",
             Tag::Audit => "Who changed what, and who saw which body.",
             Tag::Server => "Health, figures, and this description.",
         }
