@@ -122,14 +122,7 @@ pub(crate) async fn start(
         stopping: AtomicBool::new(false),
         ended: watch::Sender::new(false),
     });
-    securing::load(&shared).await?;
-    for project in shared.store.projects().await? {
-        shared.projects.put(&project);
-    }
-    endpointing::load(&shared).await?;
-    subscribing::load(&shared).await?;
-    sourcing::load(&shared).await?;
-    restoring::load(&shared).await?;
+    load(&shared).await?;
     shared.spawn_worker(Worker::Settler, settler::run(Arc::clone(&shared), orders));
     shared.spawn_worker(Worker::Intake, intake::run(Arc::clone(&shared), requests));
     shared.spawn_worker(Worker::CallLog, call_log::run(Arc::clone(&shared), records));
@@ -154,6 +147,18 @@ pub(crate) async fn start(
         shared.spawn(vitals::probe(Arc::clone(&shared)));
     }
     Ok(shared)
+}
+
+/// What attempts need of the configuration, beside the connections.
+async fn load(shared: &Shared) -> Result<(), StoreError> {
+    securing::load(shared).await?;
+    for project in shared.store.projects().await? {
+        shared.projects.put(&project);
+    }
+    endpointing::load(shared).await?;
+    subscribing::load(shared).await?;
+    sourcing::load(shared).await?;
+    restoring::load(shared).await
 }
 
 /// Makes the project `default` in a store that has none yet.

@@ -34,7 +34,7 @@ pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Result<&'a str, 
 }
 
 pub(super) fn hex(text: &str) -> Option<Vec<u8>> {
-    if !text.is_ascii() || text.len() % 2 != 0 {
+    if !text.is_ascii() || !text.len().is_multiple_of(2) {
         return None;
     }
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
