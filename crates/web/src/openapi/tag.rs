@@ -20,7 +20,7 @@ pub enum Tag {
 }
 
 impl Tag {
-    pub const ALL: [Tag; 14] = [
+    pub const ALL: [Tag; 15] = [
         Tag::Sending,
         Tag::Deliveries,
         Tag::DeadLetters,
