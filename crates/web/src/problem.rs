@@ -147,7 +147,7 @@ impl Problem {
     }
 
     #[must_use]
-    fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+    pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.0.header = Some((name, value));
         self
     }
@@ -170,6 +170,11 @@ impl Problem {
 
     pub fn status(&self) -> StatusCode {
         self.0.status
+    }
+
+    /// The header that goes with it, if there is one.
+    pub fn header(&self) -> Option<(&HeaderName, &HeaderValue)> {
+        self.0.header.as_ref().map(|(name, value)| (name, value))
     }
 
     pub fn detail(&self) -> &str {

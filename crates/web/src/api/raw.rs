@@ -152,7 +152,7 @@ fn answer(outcome: &Outcome, only_head: bool) -> Response {
     response
 }
 
-fn remote_answer(answer: &Answer, only_head: bool) -> Response {
+pub(super) fn remote_answer(answer: &Answer, only_head: bool) -> Response {
     let status = answer.status.and_then(|status| StatusCode::from_u16(status).ok()).unwrap_or(StatusCode::BAD_GATEWAY);
     let named = answer.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("connection"));
     let named = named_by_connection(named.map(|(_, value)| value.as_bytes()));

@@ -9,6 +9,7 @@ pub enum Tag {
     Incoming,
     Jobs,
     Connections,
+    Channels,
     Security,
     Topics,
     Configuration,
@@ -20,7 +21,7 @@ pub enum Tag {
 }
 
 impl Tag {
-    pub const ALL: [Tag; 15] = [
+    pub const ALL: [Tag; 16] = [
         Tag::Sending,
         Tag::Deliveries,
         Tag::DeadLetters,
@@ -28,6 +29,7 @@ impl Tag {
         Tag::Incoming,
         Tag::Jobs,
         Tag::Connections,
+        Tag::Channels,
         Tag::Security,
         Tag::Topics,
         Tag::Configuration,
@@ -47,6 +49,7 @@ impl Tag {
             Tag::Incoming => "Incoming webhooks: sources, destinations, forwards",
             Tag::Jobs => "Bulk acts and jobs",
             Tag::Connections => "Connections and their queues",
+            Tag::Channels => "Channels and services",
             Tag::Security => "Security definitions",
             Tag::Topics => "Topics and subscriptions",
             Tag::Configuration => "Configuration as a file",
@@ -77,7 +80,12 @@ impl Tag {
                 "One act over many deliveries, by ids or by filter. It goes on by itself and survives a restart."
             }
             Tag::Connections => "Where requests go, under which delivery policy, and what waits there.",
-            Tag::Security => "The credentials that requests go out with. A secret goes in and never comes out again.",
+            Tag::Channels => {
+                "Addresses that accept requests at once and run a service for each, from a durable queue; and the services."
+            }
+            Tag::Security => {
+                "The credentials that requests go out with, or that callers of a channel show. A secret goes in and never comes out again."
+            }
             Tag::Topics => "Messages that are published once and pulled by each subscription.",
             Tag::Configuration => {
                 "Everything that is configured as one YAML file, with a difference before it is applied."
