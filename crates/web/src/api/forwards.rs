@@ -234,8 +234,8 @@ impl Context {
     }
 
     fn forward_json(&self, state: &AppState, forward: &Delivery) -> Value {
-        let name = self.connections.get(&forward.connection_id).map(|known| known.name.as_str());
-        let Value::Object(mut object) = delivery_json(forward, name, state.masked()) else { return Value::Null };
+        let connection = self.connections.get(&forward.connection_id);
+        let Value::Object(mut object) = delivery_json(forward, connection, state.masked()) else { return Value::Null };
         object.extend(self.way(forward));
         object.insert("id".into(), json!(ForwardId::of(forward.id)));
         Value::Object(object)
