@@ -45,6 +45,7 @@ use crate::restoring::Holding;
 use crate::running::LocalServices;
 use crate::securities::Securities;
 use crate::settler::Settler;
+use crate::sources::Sources;
 use crate::subscriptions::Subscriptions;
 use crate::tally::Tally;
 use crate::vault::Vault;
@@ -68,6 +69,7 @@ pub(crate) struct Shared {
     /// Servers and workers that deliver from this store, as far as is known.
     pub workers: AtomicU32,
     pub subscriptions: Subscriptions,
+    pub sources: Sources,
     pub notifier: Notifier,
     pub queues: Queues,
     pub lease: Lease,

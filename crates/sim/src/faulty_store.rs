@@ -276,6 +276,8 @@ mod events;
 mod faulty_deferrals;
 #[path = "faulty_people.rs"]
 mod people;
+#[path = "faulty_sources.rs"]
+mod sources;
 
 #[async_trait]
 impl StoreRead for FaultyStore {

@@ -25,6 +25,7 @@ use crate::read::StoreRead;
 use crate::records::*;
 use crate::security::SecurityDefinitions;
 use crate::signals::Signals;
+use crate::sources::Sources;
 use crate::vitals::StoreVitals;
 use crate::workforce::Spreading;
 
@@ -43,6 +44,7 @@ pub trait Store:
     + EndpointHealths
     + Events
     + Deferrals
+    + Sources
     + StoreVitals
     + Alerts
     + Signals

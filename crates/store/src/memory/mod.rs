@@ -25,6 +25,7 @@ mod rows;
 mod security;
 mod settle;
 mod signals;
+mod sources;
 mod topics;
 mod vitals;
 mod window;

@@ -39,6 +39,7 @@ mod schema;
 mod security;
 mod settle;
 mod signals;
+mod sources;
 mod streams;
 #[cfg(test)]
 mod tests;
