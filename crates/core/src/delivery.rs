@@ -32,6 +32,7 @@ use crate::envelope::Payload;
 use crate::health::Counting;
 use crate::id::{BodyId, Cid, ConnectionId, DeliveryId, EventId, ProjectId, SubscriptionId};
 use crate::message::RequestHead;
+use crate::ordering::Line;
 use crate::schedule::LadderTerms;
 use crate::{Failure, Timestamp, Wait};
 
@@ -137,10 +138,12 @@ pub enum Origin {
     Publish,
     Event,
     Channel,
+    /// It carries a webhook that came in, to where those of its source are forwarded (R12).
+    Incoming,
 }
 
 impl Origin {
-    pub const ALL: [Origin; 4] = [Origin::Call, Origin::Publish, Origin::Event, Origin::Channel];
+    pub const ALL: [Origin; 5] = [Origin::Call, Origin::Publish, Origin::Event, Origin::Channel, Origin::Incoming];
 
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -148,6 +151,7 @@ impl Origin {
             Origin::Publish => "publish",
             Origin::Event => "event",
             Origin::Channel => "channel",
+            Origin::Incoming => "incoming",
         }
     }
 
@@ -195,6 +199,8 @@ pub struct EventRef {
     /// Whose selector it matched; the subscription may be gone since.
     pub subscription_id: SubscriptionId,
     pub payload: Payload,
+    /// The line of its queue in which it goes strictly behind those before it (R15); `None`: nothing holds it back.
+    pub line: Option<Line>,
 }
 
 /// The part of a delivery that decisions change, always as a whole (law 2).

@@ -4,7 +4,7 @@
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use postrider_store::Store;
 use postrider_wire::Sender;
 use tokio::sync::{Notify, watch};
 
+use crate::admission::Admission;
 use crate::announcer::Announcer;
 use crate::call_log::CallLog;
 use crate::clock::Clock;
@@ -44,6 +45,7 @@ use crate::restoring::Holding;
 use crate::running::LocalServices;
 use crate::securities::Securities;
 use crate::settler::Settler;
+use crate::sources::Sources;
 use crate::subscriptions::Subscriptions;
 use crate::tally::Tally;
 use crate::vault::Vault;
@@ -63,7 +65,11 @@ pub(crate) struct Shared {
     pub projects: Projects,
     pub securities: Securities,
     pub endpoints: Endpoints,
+    pub admission: Admission,
+    /// Servers and workers that deliver from this store, as far as is known.
+    pub workers: AtomicU32,
     pub subscriptions: Subscriptions,
+    pub sources: Sources,
     pub notifier: Notifier,
     pub queues: Queues,
     pub lease: Lease,
@@ -102,6 +108,10 @@ impl Shared {
 
     pub fn roll(&self) -> Roll {
         self.dice.roll()
+    }
+
+    pub fn workers(&self) -> u32 {
+        self.workers.load(Ordering::Relaxed).max(1)
     }
 
     pub fn is_stopping(&self) -> bool {

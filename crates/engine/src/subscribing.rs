@@ -40,6 +40,11 @@ impl Engine {
         self.shared.subscriptions.of(project)
     }
 
+    /// Of all projects.
+    pub fn all_push_subscriptions(&self) -> Vec<PushSubscription> {
+        self.shared.subscriptions.all()
+    }
+
     /// # Errors
     /// `NotFound`, also when it is another project's.
     pub fn push_subscription(&self, project: ProjectId, id: SubscriptionId) -> Result<Arc<PushSubscription>, Refusal> {
@@ -69,13 +74,10 @@ impl Engine {
         replace(&self.shared, &self.actor, &known, new).await
     }
 
-    /// Deliveries that are there already go on.
-    ///
-    /// # Errors
-    /// `Conflict` while it has a transformation.
+    /// Deliveries that are there already go on, with the transformation it had.
     pub async fn unsubscribe_push(&self, project: ProjectId, id: SubscriptionId) -> Result<(), Refusal> {
         let known = self.push_subscription(project, id)?;
-        transforming::may_go(&known.spec)?;
+        transforming::keep(&self.shared, &known).await?;
         let entry = entry(&self.shared, &self.actor, "subscription.delete", &known).with_before(shown(&known));
         self.shared.store.change(Change::DeletePushSubscription(id), entry).await?;
         self.shared.subscriptions.remove(project, id);
@@ -103,12 +105,26 @@ async fn create(
     project_id: ProjectId,
     new: NewSubscription,
 ) -> Result<Arc<PushSubscription>, Refusal> {
+    let subscription = drafted(shared, project_id, new, None).await?;
+    let entry = entry(shared, actor, "subscription.create", &subscription).with_after(shown(&subscription));
+    shared.store.change(Change::CreatePushSubscription(Box::new((*subscription).clone())), entry).await?;
+    shared.subscriptions.put(Arc::clone(&subscription));
+    Ok(subscription)
+}
+
+/// A subscription that may be stored. `target`: its connection, where that is not stored yet.
+pub(crate) async fn drafted(
+    shared: &Shared,
+    project_id: ProjectId,
+    new: NewSubscription,
+    target: Option<&Connection>,
+) -> Result<Arc<PushSubscription>, Refusal> {
     let now = shared.now();
     let id = SubscriptionId::new(now, shared.dice.bits());
     let name = new.name.clone().unwrap_or_else(|| id.to_string());
-    let spec = validated(shared, project_id, &name, &new)?;
+    let spec = validated(shared, project_id, &name, &new, target)?;
     transforming::check(shared, &spec).await?;
-    let subscription = Arc::new(PushSubscription {
+    Ok(Arc::new(PushSubscription {
         id,
         project_id,
         name,
@@ -118,11 +134,7 @@ async fn create(
         version: 1,
         created_at: now,
         updated_at: now,
-    });
-    let entry = entry(shared, actor, "subscription.create", &subscription).with_after(shown(&subscription));
-    shared.store.change(Change::CreatePushSubscription(Box::new((*subscription).clone())), entry).await?;
-    shared.subscriptions.put(Arc::clone(&subscription));
-    Ok(subscription)
+    }))
 }
 
 async fn replace(
@@ -132,7 +144,7 @@ async fn replace(
     new: NewSubscription,
 ) -> Result<Arc<PushSubscription>, Refusal> {
     let name = new.name.clone().unwrap_or_else(|| known.name.clone());
-    let spec = validated(shared, known.project_id, &name, &new)?;
+    let spec = validated(shared, known.project_id, &name, &new, None)?;
     transforming::check(shared, &spec).await?;
     let subscription = Arc::new(PushSubscription {
         name,
@@ -152,11 +164,17 @@ async fn replace(
     Ok(subscription)
 }
 
-fn validated(shared: &Shared, project_id: ProjectId, name: &str, new: &NewSubscription) -> Result<PushSpec, Refusal> {
+fn validated(
+    shared: &Shared,
+    project_id: ProjectId,
+    name: &str,
+    new: &NewSubscription,
+    target: Option<&Connection>,
+) -> Result<PushSpec, Refusal> {
     let mut errors: Vec<SettingError> = check_name(name).err().into_iter().collect();
-    let target = shared.connections.get(new.connection).filter(|known| known.project_id == project_id);
-    match target {
-        Some(target) => errors.extend(takes_messages(&target).err()),
+    let known = shared.connections.get(new.connection).filter(|known| known.project_id == project_id);
+    match target.or(known.as_deref()) {
+        Some(target) => errors.extend(takes_messages(target).err()),
         None => {
             return Err(Refusal::NotFound { what: "connection", name: new.connection.to_string() });
         }

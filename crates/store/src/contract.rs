@@ -15,6 +15,7 @@ use crate::audit::AuditLog;
 use crate::calls::KeyedCalls;
 use crate::configure::StoreConfigure;
 use crate::credentials::Credentials;
+use crate::deferrals::Deferrals;
 use crate::endpoints::Endpoints;
 use crate::events::Events;
 use crate::health::EndpointHealths;
@@ -24,6 +25,7 @@ use crate::read::StoreRead;
 use crate::records::*;
 use crate::security::SecurityDefinitions;
 use crate::signals::Signals;
+use crate::sources::Sources;
 use crate::vitals::StoreVitals;
 use crate::workforce::Spreading;
 
@@ -41,6 +43,8 @@ pub trait Store:
     + Endpoints
     + EndpointHealths
     + Events
+    + Deferrals
+    + Sources
     + StoreVitals
     + Alerts
     + Signals

@@ -1,9 +1,10 @@
-//! The faltering store's verbs about endpoints and events.
+//! The faltering store's verbs about endpoints, events, sources and what holds deliveries up.
 
 use async_trait::async_trait;
 use postrider_core::Timestamp;
+use postrider_core::deferral::Deferral;
 use postrider_core::endpoint::{LastTest, Verification};
-use postrider_core::id::{ConnectionId, EventId, ProjectId};
+use postrider_core::id::{ConnectionId, DeliveryId, EventId, ProjectId, QueueId, SourceId};
 use postrider_core::subscription::PushSubscription;
 use postrider_store::*;
 
@@ -84,5 +85,44 @@ impl Events for Faltering {
     }
     async fn all_push_subscriptions(&self) -> Result<Vec<PushSubscription>, StoreError> {
         self.store.all_push_subscriptions().await
+    }
+}
+
+#[async_trait]
+impl Deferrals for Faltering {
+    async fn note_deferral(&self, lease: QueueLease, deferral: Option<Deferral>) -> Result<(), StoreError> {
+        self.falter("note_deferral")?;
+        self.store.note_deferral(lease, deferral).await
+    }
+    async fn deferrals(&self, queues: Vec<QueueId>) -> Result<Vec<(QueueId, Deferral)>, StoreError> {
+        self.store.deferrals(queues).await
+    }
+    async fn waits_behind(&self, ids: Vec<DeliveryId>) -> Result<Vec<(DeliveryId, DeliveryId)>, StoreError> {
+        self.store.waits_behind(ids).await
+    }
+}
+
+#[async_trait]
+impl Sources for Faltering {
+    async fn all_sources(&self) -> Result<Vec<SourceRow>, StoreError> {
+        self.store.all_sources().await
+    }
+    async fn reseal_source(&self, id: SourceId, keys: &SourceKeys, version: u32) -> Result<(), StoreError> {
+        self.store.reseal_source(id, keys, version).await
+    }
+    async fn receive(&self, arrival: Arrival) -> Result<Received, StoreError> {
+        self.falter("receive")?;
+        self.store.receive(arrival).await
+    }
+    async fn renew_forward(
+        &self,
+        settlement: Settlement,
+        new: NewDelivery,
+        entry: AuditEntry,
+    ) -> Result<Renewed, StoreError> {
+        self.store.renew_forward(settlement, new, entry).await
+    }
+    async fn prune_receipts(&self, now: Timestamp, rows_max: u32) -> Result<u64, StoreError> {
+        self.store.prune_receipts(now, rows_max).await
     }
 }

@@ -4,10 +4,11 @@
 
 use postrider_core::Failure;
 use postrider_core::ack::AckCode;
+use postrider_core::deferral::DeferredBy;
 use postrider_core::delivery::{Label, Origin, Status};
 use serde_json::json;
 
-use super::schema::{Schema, always, rarely, sometimes};
+use super::schema::{Member, Schema, always, rarely, sometimes};
 
 /// `{"data": […], "next_cursor": …}`
 pub fn page(entry: Schema) -> Schema {
@@ -60,10 +61,14 @@ pub fn time_or_null() -> Schema {
 }
 
 pub fn delivery() -> Schema {
+    Schema::object(delivery_members()).named("Delivery")
+}
+
+pub fn delivery_members() -> Vec<Member> {
     let labels = [Label::Waiting, Label::Retrying, Label::Delivered, Label::NotDelivered].map(Label::as_str);
     let pairs = Schema::list(Schema::list(Schema::text()).length(2, 2)).example(json!([["page", "1"]]));
     let max_attempts = Schema::count().or_null().describe("Of a ladder; rounds go on as long as their policy says.");
-    Schema::object([
+    vec![
         always("id", delivery_id()),
         always("cid", cid()),
         always("status", status()),
@@ -75,7 +80,15 @@ pub fn delivery() -> Schema {
         always("rounds", Schema::count()),
         always("lastAttemptAt", time_or_null()),
         always("nextAttemptAt", time_or_null().describe("While it waits.")),
-        always("deferredBy", Schema::text().or_null().example(json!(null))),
+        always("deferredBy", deferred_by().or_null().describe("Why it is due and not sent yet, or for whom it waits.")),
+        always("deferredUntil", time_or_null().describe("When it may go at the earliest, where that is known.")),
+        always(
+            "behind",
+            Schema::id("msg_")
+                .or_null()
+                .example(json!(null))
+                .describe("The delivery that it waits for, with `ordering`."),
+        ),
         always("connection", name().or_null().describe("Null when it is gone.")),
         always("connectionId", connection_id()),
         always(
@@ -107,8 +120,11 @@ pub fn delivery() -> Schema {
                 .example("AE")
                 .describe("In a queue: the code that the receiver refused its head with for good."),
         ),
-    ])
-    .named("Delivery")
+    ]
+}
+
+fn deferred_by() -> Schema {
+    Schema::words(DeferredBy::ALL.map(DeferredBy::as_str))
 }
 
 pub fn attempt() -> Schema {

@@ -10,12 +10,15 @@ pub mod configuration;
 pub mod connections;
 pub mod deliveries;
 pub mod delivery_acts;
+pub mod destinations;
 pub mod dlq;
 pub mod documentation;
 pub mod endpoint_acts;
 pub mod endpoints;
 pub mod events;
+pub mod forwards;
 pub mod health;
+pub mod ingress;
 pub mod jobs;
 pub mod keys;
 pub mod metrics;
@@ -28,6 +31,7 @@ pub mod schedule;
 pub mod security;
 pub mod send;
 pub mod services;
+pub mod sources;
 pub mod subscriptions;
 pub mod topic_messages;
 pub mod topics;
@@ -56,12 +60,15 @@ fn names_a_connection(operation: Operation) -> Operation {
     operation.query("type", kinds(), "The connection's type, where its name alone is ambiguous.").refuses([CONFLICT])
 }
 
-fn takes_cid(operation: Operation) -> Operation {
+fn takes_only_cid(operation: Operation) -> Operation {
     let cid = Schema::text().length(1, 64).pattern("^[!-~]+$").example("20260312-120534-7301-0a1b2c3d4");
+    operation.header("X-Postrider-Cid", cid, "The caller's own correlation id.")
+}
+
+fn takes_cid(operation: Operation) -> Operation {
     let parent = Schema::text().example("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
     let state = Schema::text().example("vendor=value");
-    operation
-        .header("X-Postrider-Cid", cid, "The caller's own correlation id.")
+    takes_only_cid(operation)
         .header("traceparent", parent, "The caller's trace (W3C Trace Context); one that cannot be read is ignored.")
         .header("tracestate", state, "Goes on with the trace.")
 }
@@ -101,6 +108,17 @@ fn filters(mut operation: Operation) -> Operation {
         );
     }
     operation.refuses([CONFLICT])
+}
+
+/// The same for forwards, which have ids of their own and come in only one way.
+fn filters_of_forwards(operation: Operation) -> Operation {
+    let mut operation = filters(operation);
+    operation.parameters.retain(|parameter| !["id", "origin"].contains(&parameter.name.as_str()));
+    operation
+        .query("id", Schema::id("fwd_"), "One forward.")
+        .query("source", Schema::id("src_"), "The source that they came in at.")
+        .query("destination", Schema::id("dst_"), "Where they go.")
+        .refuses([NOT_FOUND])
 }
 
 /// A filter as the member of a JSON object: the same names, with plain values or lists of them.
