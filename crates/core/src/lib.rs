@@ -16,6 +16,7 @@ pub mod delivery;
 pub mod endpoint;
 pub mod envelope;
 mod failure;
+pub mod flow;
 pub mod growth;
 pub mod health;
 pub mod http_url;

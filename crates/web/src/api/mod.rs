@@ -16,6 +16,7 @@ mod endpoint_acts;
 mod endpoints;
 mod events;
 mod filter;
+mod flow;
 mod health;
 pub(crate) mod idempotency;
 mod jobs;

@@ -4,8 +4,8 @@ use postrider_core::access::{Scope, ScopeSet};
 
 use super::{
     alerts, audit, configuration, connections, deliveries, delivery_acts, dlq, docs, documentation, endpoint_acts,
-    endpoints, events, health, jobs, keys, metrics, projects, publish_batch, queues, raw, schedule, security, send,
-    subscriptions, topic_messages, topics, transformations,
+    endpoints, events, flow, health, jobs, keys, metrics, projects, publish_batch, queues, raw, schedule, security,
+    send, subscriptions, topic_messages, topics, transformations,
 };
 use crate::routes::{Needs, Routes};
 
@@ -56,6 +56,9 @@ fn of_project(routes: Routes) -> Routes {
         .get(in_project!("/keys/{key}"), admin, keys::one, docs::keys::one)
         .delete(in_project!("/keys/{key}"), admin, keys::revoke, docs::keys::revoke)
         .post(in_project!("/keys/{key}/rotate"), admin, keys::rotate, docs::keys::rotate)
+        .post(in_project!("/schedule"), Needs::InProject(READ), schedule::of_settings, docs::schedule::of_settings)
+        .get(in_project!("/flow"), Needs::InProject(READ), flow::of_project, docs::flow::of_project)
+        .get(in_project!("/flow/connections"), Needs::InProject(READ), flow::of_connections, docs::flow::of_connections)
         .get(in_project!("/alerts"), Needs::InProject(READ), alerts::of_project, docs::alerts::of_project)
         .get(in_project!("/audit"), admin, audit::of_project, docs::audit::of_project)
 }

@@ -14,6 +14,7 @@ pub mod documentation;
 pub mod endpoint_acts;
 pub mod endpoints;
 pub mod events;
+pub mod flow;
 pub mod health;
 pub mod jobs;
 pub mod keys;
