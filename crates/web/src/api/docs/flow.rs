@@ -3,7 +3,7 @@
 use postrider_core::flow::FlowRange;
 use serde_json::json;
 
-use crate::openapi::{Operation, Schema, Tag, always};
+use crate::openapi::{Operation, Schema, Tag, always, shapes};
 
 fn figures() -> Vec<(&'static str, Schema)> {
     let count = |words: &str| Schema::whole(0, u32::MAX.into()).describe(words);
@@ -40,7 +40,7 @@ pub fn of_project() -> Operation {
 pub fn of_connections() -> Operation {
     let minutes = |words: &str| Schema::list(Schema::whole(0, u32::MAX.into())).describe(words);
     let entry = Schema::object([
-        always("connectionId", Schema::text().example("conn_06ejphd0fq0001c8d71m9sp4a8")),
+        always("connectionId", shapes::connection_id()),
         always("connection", Schema::text().example("Billing API")),
         always("type", Schema::text().example("rest")),
         always("delivered", minutes("Attempts that delivered, in each of the last 60 minutes.")),
