@@ -130,6 +130,8 @@ id_type!(/// One running process that delivers.
     WorkerId, "wrk_");
 id_type!(/// An API key, for its whole life: a rotation keeps it.
     KeyId, "key_");
+id_type!(/// Somebody who logs in to the dashboard.
+    UserId, "usr_");
 id_type!(/// An entry of the audit log.
     AuditId, "aud_");
 id_type!(/// An operator's command that waits for the owner of a queue (D06).

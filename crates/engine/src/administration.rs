@@ -2,7 +2,6 @@
 //!
 //! It must not know how somebody proved who they are.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -104,15 +103,9 @@ impl Engine {
     }
 
     /// A use that was not let through; counted, and written within a minute.
-    pub fn note_key_refused(&self, why: KeyRefused, holder: Option<&KeyHolder>, address: Option<IpAddr>) {
-        let actor = holder.map_or_else(|| Actor::unknown(address), |holder| holder.actor(address));
-        self.shared.keys.note_refused(RefusedUse {
-            why,
-            project_id: holder.and_then(|holder| holder.key.project_id),
-            actor_id: actor.id,
-            actor_name: actor.name,
-            address,
-        });
+    pub fn note_refused(&self, why: KeyRefused, actor: &Actor, project_id: Option<ProjectId>) {
+        let Actor { id, name, address } = actor.clone();
+        self.shared.keys.note_refused(RefusedUse { why, project_id, actor_id: id, actor_name: name, address });
     }
 
     /// `None`: the installation's.

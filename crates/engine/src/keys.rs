@@ -70,6 +70,8 @@ pub enum KeyRefused {
     Unknown,
     ForeignProject,
     ScopeTooSmall,
+    /// A wrong name or password in the dashboard.
+    LogIn,
 }
 
 impl KeyRefused {
@@ -78,6 +80,7 @@ impl KeyRefused {
             KeyRefused::Unknown => "key.refused",
             KeyRefused::ForeignProject => "key.refused.foreign_project",
             KeyRefused::ScopeTooSmall => "key.refused.scope",
+            KeyRefused::LogIn => "user.log_in.refused",
         }
     }
 }

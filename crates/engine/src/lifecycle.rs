@@ -37,6 +37,7 @@ use crate::neighbours;
 use crate::notifier::Notifier;
 use crate::options::EngineOptions;
 use crate::outbox::{self, Outbox};
+use crate::passwords::Passwords;
 use crate::projects::Projects;
 use crate::quotas::Quotas;
 use crate::remotes::Remotes;
@@ -114,6 +115,8 @@ pub(crate) async fn start(
         holding: Holding::default(),
         last_id: Mutex::default(),
         keys,
+        passwords: Passwords::default(),
+        log_ins: Mutex::default(),
         last_audit_id: Mutex::new(AuditId::from_u128(0)),
         stopping: AtomicBool::new(false),
         ended: watch::Sender::new(false),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use postrider_core::Wait;
 use postrider_core::connection::Connection;
+use postrider_core::person::SessionLimits;
 use postrider_core::readiness::Bounds;
 use postrider_core::retry_after::RetryAfterRule;
 use postrider_store::AUDIT_RETENTION;
@@ -39,6 +40,8 @@ pub struct EngineOptions {
     pub log_retention: Wait,
     /// `audit_retention`: how long the audit log keeps its entries.
     pub audit_retention: Wait,
+    /// When sessions of the dashboard end by themselves.
+    pub sessions: SessionLimits,
     /// What secrets are sealed with at rest (D46).
     pub keyring: Keyring,
     /// Jobs of one project that have not ended, at most; a further one is refused (P08).
@@ -84,6 +87,7 @@ impl Default for EngineOptions {
             other_workers: false,
             log_retention: Wait::from_secs(30 * 24 * 3600),
             audit_retention: AUDIT_RETENTION,
+            sessions: SessionLimits::default(),
             keyring: Keyring::default(),
             jobs_active_max: 8,
             job_batch_max: 256,

@@ -13,6 +13,7 @@ use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
 use postrider_core::id::{AuditId, BodyId, Cid, CommandId, DeliveryId};
 use postrider_core::log;
+use postrider_core::log_in::LogInThrottle;
 use postrider_core::readiness::Worker;
 use postrider_core::roll::Roll;
 use postrider_store::Store;
@@ -36,6 +37,7 @@ use crate::maintenance::lease_keeper::Lease;
 use crate::notifier::Notifier;
 use crate::options::EngineOptions;
 use crate::outbox::Outbox;
+use crate::passwords::Passwords;
 use crate::projects::Projects;
 use crate::quotas::Quotas;
 use crate::remotes::Remotes;
@@ -85,6 +87,8 @@ pub(crate) struct Shared {
     /// The time of the last delivery's id, and its number in that millisecond.
     pub last_id: Mutex<(Timestamp, u16)>,
     pub keys: KeyBook,
+    pub passwords: Passwords,
+    pub log_ins: Mutex<LogInThrottle>,
     pub last_audit_id: Mutex<AuditId>,
     pub stopping: AtomicBool,
     /// Turns true once: every task ends where it stands.

@@ -85,6 +85,6 @@ pub use client::{
     Alert, ApiKey, Attempt, AuditActor, AuditEntry, AuditQuery, BatchResult, Call, Client, ClientError, Connection,
     ConnectionState, DeadLetter, Delivery, DeliveryQuery, FieldProblem, Health, ImportOptions, Imported, ImportedKey,
     ImportedObject, Job, JobAct, JobTarget, LineResult, Matching, Page, PageQuery, PlannedAttempt, Problem, Project,
-    Pulled, Response, Schedule, SecurityDefinition, SecurityState, SendResult, Subscription, Topic, TopicMessage,
-    Whose,
+    Pulled, Response, Schedule, SecurityDefinition, SecurityState, SendResult, Subscription, Topic, TopicMessage, User,
+    UserChange, Whose,
 };

@@ -5,6 +5,7 @@
 //! The models must not use what they judge: they follow the seeds, the RFCs and plain counting.
 #![forbid(unsafe_code)]
 
+pub mod body_view;
 pub mod call;
 pub mod cursor;
 pub mod delivery;
@@ -36,6 +37,7 @@ pub struct Property {
 
 /// Every property, by name.
 pub const ALL: &[Property] = &[
+    Property { name: "body_view", holds: body_view::holds },
     Property { name: "call", holds: call::holds },
     Property { name: "cursor", holds: cursor::holds },
     Property { name: "headers", holds: headers::holds },

@@ -272,6 +272,8 @@ macro_rules! with_any_fate {
 mod audit;
 #[path = "faulty_events.rs"]
 mod events;
+#[path = "faulty_people.rs"]
+mod people;
 
 #[async_trait]
 impl StoreRead for FaultyStore {

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
 use postrider_core::endpoint::Verification;
-use postrider_core::id::{AuditId, ConnectionId, JobId, KeyId, ProjectId, SecurityId, SubscriptionId};
+use postrider_core::id::{AuditId, ConnectionId, JobId, KeyId, ProjectId, SecurityId, SubscriptionId, UserId};
 use postrider_core::job::JobState;
 use postrider_core::security::SecurityDefinition;
 use postrider_core::subscription::PushSubscription;
@@ -19,6 +19,7 @@ use crate::configure::ConfigChange;
 use crate::credentials::ApiKey;
 use crate::endpoints::{EndpointKeys, EndpointRow};
 use crate::jobs::NewJob;
+use crate::people::{NewUser, UserChange};
 use crate::read::{Page, PageRequest};
 use crate::records::*;
 
@@ -81,6 +82,12 @@ pub enum Change {
         version: u32,
     },
     DeleteKey(KeyId),
+    /// `Full` with `users_max`; `Conflict` when the name is taken.
+    CreateUser(Box<NewUser>),
+    /// `Conflict` when it has changed, or when no owner of the installation would be left.
+    ReplaceUser(Box<UserChange>),
+    /// With the sessions; `Conflict` for the last owner of the installation.
+    DeleteUser(UserId),
     CreateSecurity(Box<SecurityDefinition>),
     /// If `version` is still the stored one.
     ReplaceSecurity {

@@ -19,6 +19,7 @@ use crate::endpoints::Endpoints;
 use crate::events::Events;
 use crate::health::EndpointHealths;
 use crate::jobs::Jobs;
+use crate::people::People;
 use crate::read::StoreRead;
 use crate::records::*;
 use crate::security::SecurityDefinitions;
@@ -35,6 +36,7 @@ pub trait Store:
     + KeyedCalls
     + KeyedAnswers
     + Credentials
+    + People
     + AuditLog
     + Endpoints
     + EndpointHealths

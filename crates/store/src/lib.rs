@@ -22,6 +22,7 @@ mod histogram;
 mod jobs;
 mod limits;
 pub mod memory;
+mod people;
 mod place;
 pub mod postgres;
 mod read;
@@ -49,6 +50,7 @@ pub use histogram::{Histogram, HistogramFigures};
 pub use jobs::{Counted, Job, JobItem, JobItems, JobScope, JobStep, JobStepped, Jobs, NewJob, Skipped};
 pub use limits::StoreLimits;
 pub use memory::MemoryStore;
+pub use people::{NewUser, PasswordHash, People, SESSIONS_MAX, Session, TokenHash, USERS_MAX, User, UserChange};
 pub use postgres::{Database, PostgresOptions, PostgresStore};
 pub use read::{
     Counts, DeadLetterFilter, LOG_RETENTION, PAGE_ROWS_MAX, Page, PageRequest, QueueSummary, Statistics, StoreRead,

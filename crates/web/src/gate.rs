@@ -14,6 +14,7 @@ use http::{HeaderValue, Method};
 use postrider_core::access::{Scope, ScopeSet};
 use postrider_core::id::ProjectId;
 use postrider_engine::{Actor, Engine, KeyHolder, KeyRefused};
+use postrider_store::User;
 
 use crate::api::{RemoteAnswer, idempotency};
 use crate::auth::{AdminKey, presented_keys};
@@ -29,27 +30,75 @@ pub struct PeerAddress(pub SocketAddr);
 #[derive(Clone, Debug)]
 pub struct Caller {
     pub actor: Arc<Actor>,
-    holder: Option<Arc<KeyHolder>>,
+    pass: Pass,
+}
+
+/// What somebody was let in with.
+#[derive(Clone, Debug)]
+enum Pass {
+    Bootstrap,
+    Key(Arc<KeyHolder>),
+    User(Arc<UserPass>),
+}
+
+/// A user with a session, and the name of the user's project.
+#[derive(Debug)]
+pub struct UserPass {
+    pub user: User,
+    pub project_name: Option<String>,
 }
 
 impl Caller {
     /// Whoever has this key.
     pub fn of_key(holder: Arc<KeyHolder>, address: Option<IpAddr>) -> Caller {
-        Caller { actor: Arc::new(holder.actor(address)), holder: Some(holder) }
+        Caller { actor: Arc::new(holder.actor(address)), pass: Pass::Key(holder) }
     }
 
     /// Whoever has the key that the installation was set up with.
     pub fn bootstrap(address: Option<IpAddr>) -> Caller {
-        Caller { actor: Arc::new(Actor::bootstrap(address)), holder: None }
+        Caller { actor: Arc::new(Actor::bootstrap(address)), pass: Pass::Bootstrap }
+    }
+
+    /// Whoever is logged in as this user.
+    pub fn of_user(pass: UserPass, actor: Actor) -> Caller {
+        Caller { actor: Arc::new(actor), pass: Pass::User(Arc::new(pass)) }
     }
 
     /// The only project that the caller may see; `None`: all of them.
     pub fn only_project(&self) -> Option<ProjectId> {
-        self.holder.as_ref().and_then(|holder| holder.key.project_id)
+        match &self.pass {
+            Pass::Bootstrap => None,
+            Pass::Key(holder) => holder.key.project_id,
+            Pass::User(pass) => pass.user.project_id,
+        }
     }
 
     pub fn scopes(&self) -> ScopeSet {
-        self.holder.as_ref().map_or(ScopeSet::of(&[Scope::Admin]), |holder| holder.scopes())
+        match &self.pass {
+            Pass::Bootstrap => ScopeSet::of(&[Scope::Admin]),
+            Pass::Key(holder) => holder.scopes(),
+            Pass::User(pass) => pass.user.role.scopes(),
+        }
+    }
+
+    /// Whether the caller may see what is in bodies. A viewer may not unless that is allowed by name: they are health data.
+    pub fn sees_bodies(&self) -> bool {
+        match &self.pass {
+            Pass::Bootstrap | Pass::Key(_) => true,
+            Pass::User(pass) => pass.user.role.sees_bodies(pass.user.sees_bodies),
+        }
+    }
+
+    /// Whether the project of this name or id is one that the caller may see.
+    fn is_of(&self, name_or_id: &str) -> bool {
+        match &self.pass {
+            Pass::Bootstrap => true,
+            Pass::Key(holder) => holder.is_of(name_or_id),
+            Pass::User(pass) => pass.user.project_id.is_none_or(|id| {
+                pass.project_name.as_deref() == Some(name_or_id)
+                    || name_or_id.parse::<ProjectId>().is_ok_and(|given| given == id)
+            }),
+        }
     }
 }
 
@@ -111,7 +160,7 @@ impl Gate {
         let address = request.extensions().get::<PeerAddress>().map(|peer| peer.0.ip());
         let caller = self.caller(request, address)?;
         if path.is_some_and(|path| path.starts_with(PROJECT)) {
-            self.check_project(&caller, request.uri().path(), address)?;
+            self.check_project(&caller, request.uri().path())?;
         }
         let Some(rule) = rule else { return Err(crate::problem::nothing_here()) };
         let Some(needs) = needs else { return Err(crate::problem::method_not_allowed(&rule.methods())) };
@@ -119,7 +168,7 @@ impl Gate {
         if is_placed && caller.scopes().cover(needs.scopes()) {
             return Ok(Some(caller));
         }
-        self.engine.note_key_refused(KeyRefused::ScopeTooSmall, caller.holder.as_deref(), address);
+        self.engine.note_refused(KeyRefused::ScopeTooSmall, &caller.actor, caller.only_project());
         Err(Problem::forbidden(needs.scopes(), is_placed))
     }
 
@@ -138,20 +187,19 @@ impl Gate {
             }
         }
         if !presented.is_empty() {
-            self.engine.note_key_refused(KeyRefused::Unknown, None, address);
+            self.engine.note_refused(KeyRefused::Unknown, &Actor::unknown(address), None);
         }
         Err(Problem::unauthorized(!presented.is_empty()))
     }
 
     /// A foreign project looks exactly like one that does not exist, and is not even looked up.
-    fn check_project(&self, caller: &Caller, path: &str, address: Option<IpAddr>) -> Result<(), Problem> {
-        let Some(holder) = caller.holder.as_deref() else { return Ok(()) };
+    fn check_project(&self, caller: &Caller, path: &str) -> Result<(), Problem> {
         let segment = path.split('/').nth(4).unwrap_or_default();
         let named = percent_encoding::percent_decode_str(segment).decode_utf8_lossy();
-        if holder.is_of(&named) {
+        if caller.is_of(&named) {
             return Ok(());
         }
-        self.engine.note_key_refused(KeyRefused::ForeignProject, Some(holder), address);
+        self.engine.note_refused(KeyRefused::ForeignProject, &caller.actor, caller.only_project());
         Err(Problem::not_found("project", &named))
     }
 }

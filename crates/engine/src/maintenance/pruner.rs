@@ -39,12 +39,21 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         if let Err(error) = shared.store.prune_jobs(shared.now() - shared.options.job_retention, ROWS_MAX).await {
             tracing::warn!(event = log::RETENTION_HELD_UP, %error, "old jobs could not be removed");
         }
+        prune_sessions(&shared).await;
         if let Err(error) = shared.store.prune_alerts(shared.now() - shared.options.log_retention, ROWS_MAX).await {
             tracing::warn!(event = log::RETENTION_HELD_UP, %error, "past alerts could not be removed");
         }
         if round % AUDIT_EVERY_ROUNDS == 0 {
             prune_audit(&shared).await;
         }
+    }
+}
+
+/// Those that have ended by themselves; they open nothing, whether or not they are still there.
+async fn prune_sessions(shared: &Shared) {
+    let (now, limits) = (shared.now(), shared.options.sessions);
+    if let Err(error) = shared.store.prune_sessions(now - limits.idle_max, now - limits.age_max, ROWS_MAX).await {
+        tracing::warn!(event = log::RETENTION_HELD_UP, %error, "ended sessions could not be removed");
     }
 }
 

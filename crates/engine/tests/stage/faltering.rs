@@ -23,6 +23,8 @@ use postrider_store::*;
 mod audit;
 #[path = "faltering_events.rs"]
 mod events;
+#[path = "faltering_people.rs"]
+mod people;
 
 pub struct Faltering {
     store: MemoryStore,

@@ -5,6 +5,7 @@ mod alerts;
 mod bulk;
 mod configuration;
 mod deliveries;
+mod people;
 mod resources;
 mod sending;
 
@@ -16,6 +17,7 @@ pub use deliveries::{
     DeliveriesCommand, DlqCommand, DownloadArgs, EditArgs, FilterArgs, ForwardArgs, JobsCommand, ListArgs, PageArgs,
     QueueCommand,
 };
+pub use people::{PasswordArg, UsersCommand};
 pub use resources::{ConnectionsCommand, Preset, ScheduleArgs, SecurityCommand, SettingsArgs, TopicsCommand, WsdlArgs};
 pub use sending::{BodyArg, PublishArgs, SendArgs};
 
@@ -101,6 +103,9 @@ pub enum Command {
     /// API keys: who may do what
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Users: who may log in to the dashboard
+    #[command(subcommand)]
+    Users(UsersCommand),
     /// Who did what
     #[command(subcommand)]
     Audit(AuditCommand),

@@ -14,6 +14,7 @@ mod import;
 mod jobs;
 mod man;
 mod openapi;
+mod people;
 mod publish;
 mod queue;
 mod reach;
@@ -45,6 +46,7 @@ pub async fn run(args: Args) -> Result<Exit, Failed> {
         Command::Topics(command) => topics::run(&global, command).await,
         Command::Projects(command) => access::projects(&global, command).await,
         Command::Keys(command) => access::keys(&global, command).await,
+        Command::Users(command) => people::run(&global, command).await,
         Command::Audit(command) => access::audit(&global, command).await,
         Command::Alerts(command) => alerts::run(&global, command).await,
         Command::Schedule(args) => schedule::run(&global, args).await,

@@ -1,6 +1,8 @@
 //! What `queue`, `dlq` and `deliveries` share: they all show deliveries and act on them by id.
 
 use postrider::{Client, ClientError, Delivery, DeliveryQuery, JobAct, Page, PageQuery};
+use postrider_core::Failure;
+use postrider_core::explanation::explain;
 use serde_json::Value;
 
 use super::{deliveries, jobs, reach};
@@ -92,8 +94,9 @@ pub async fn delivery_in_full(global: &GlobalArgs, client: &Client, id: &str) ->
         output::print_json(&delivery);
         return Ok(Exit::Done);
     }
-    sheet(&delivery).print();
     let attempts = client.attempts(id).await?;
+    let status = attempts.data.last().and_then(|attempt| attempt.status);
+    sheet(&delivery, status).print();
     if !attempts.data.is_empty() {
         output::print("");
         deliveries::attempts(&attempts);
@@ -101,7 +104,8 @@ pub async fn delivery_in_full(global: &GlobalArgs, client: &Client, id: &str) ->
     Ok(Exit::Done)
 }
 
-fn sheet(delivery: &Delivery) -> Sheet {
+/// `status`: that of the last attempt.
+fn sheet(delivery: &Delivery, status: Option<u16>) -> Sheet {
     let mut sheet = Sheet::default();
     let more = |name: &str| delivery.more.get(name);
     let time = |text: Option<&str>| text.map(output::local_beside);
@@ -112,6 +116,11 @@ fn sheet(delivery: &Delivery) -> Sheet {
     sheet.line("status", format!("{} ({})", delivery.status, delivery.label));
     sheet.maybe("failure", delivery.failure.as_deref());
     sheet.maybe("error", delivery.error.as_deref());
+    if let Some(failure) = delivery.failure.as_deref().and_then(Failure::parse) {
+        let explanation = explain(failure, status);
+        sheet.line("what happened", explanation.happened);
+        sheet.line("what to do", explanation.to_do);
+    }
     sheet.line("attempts", delivery.attempts);
     sheet.value("attempts at most", more("maxAttempts"));
     sheet.line("rounds failed", delivery.rounds);

@@ -3,7 +3,7 @@
 use postrider::Client;
 use serde_json::{Map, Value, json};
 
-use super::receiver::{BILLING, CLAIMS, FLAKY, ORDERS, PARTNER, Places, SLOW};
+use super::receiver::{BILLING, CLAIMS, FLAKY, ORDERS, PARTNER, Places, REGISTRY, SLOW};
 use crate::exit::Failed;
 
 /// Where the Warehouse's dead letters go.
@@ -32,6 +32,9 @@ fn all(places: &Places) -> Vec<Map<String, Value>> {
             "retry_sleep_time": 1, "dlq_action": "forward", "dlq_forward_to": TOPIC, "dlq_retry_interval": 5}),
         json!({"name": "Orders API", "host": host, "url_path": ORDERS, "use_queue": true, "max_retries": 1,
             "retry_sleep_time": 1, "dlq_action": "retry", "dlq_retries": 3, "dlq_retry_interval": 10}),
+        // The DLQ off: what it refuses blocks the queue until somebody edits or discards it.
+        json!({"name": "Patient Registry", "host": host, "url_path": REGISTRY, "use_queue": true, "use_dlq": false,
+            "max_retries": 2, "retry_sleep_time": 1}),
         // The queue off: the caller waits, and a 429 is retried when it says.
         json!({"name": "Partner API", "host": host, "url_path": PARTNER, "max_retries": 3}),
     ];
@@ -56,7 +59,7 @@ mod tests {
     fn every_connection_of_the_demo_passes_the_checks() {
         let places = Places { receiver: "http://127.0.0.1:1".into(), nowhere: "http://127.0.0.1:2".into() };
         let all = all(&places);
-        assert_eq!(all.len(), 7);
+        assert_eq!(all.len(), 8);
         for mut settings in all {
             settings.shift_remove("name");
             settings.shift_remove("type");

@@ -22,7 +22,8 @@ fn call(exe: Option<&Path>, here: Option<&Path>, on_path: &[std::path::PathBuf])
     if path.contains(' ') { format!("'{path}'") } else { path }
 }
 
-pub fn text(address: &str, key: &str, program: &str) -> String {
+/// `first`: the link by which the first owner is made.
+pub fn text(address: &str, key: &str, program: &str, first: &str) -> String {
     format!(
         r#"
 This is a demo: its data is gone when it stops (Ctrl-C). It talks to a receiver of its own that misbehaves:
@@ -34,6 +35,10 @@ This is a demo: its data is gone when it stops (Ctrl-C). It talks to a receiver 
   Warehouse API  nothing listens there: from the DLQ to the topic `undeliverable` after 5 s
   Orders API     fails a whole round; the DLQ's action retries it after 10 s, and it works
   Partner API    no queue: 429 with Retry-After, and the caller waits for the outcome
+  Patient Registry  has no DLQ and does not take the first patient's date of birth: the queue is blocked until you correct it
+
+In a browser: {first}
+  Make yourself the owner, open the Patient Registry's delivery queue, edit the body at its head, and see everything behind it go.
 
 In another terminal, from the same directory (with `cargo run --release` the program is target/release/postrider):
 
@@ -71,7 +76,7 @@ mod tests {
 
     #[test]
     fn the_commands_can_be_copied() {
-        let text = text("http://127.0.0.1:8080", "k", "target/release/postrider");
+        let text = text("http://127.0.0.1:8080", "k", "target/release/postrider", "http://127.0.0.1:8080/ui");
         assert!(text.contains("export POSTRIDER_SERVER=http://127.0.0.1:8080 POSTRIDER_KEY=k\n"));
         assert!(text.contains("echo '{\"invoice\": 1}' | target/release/postrider send \"Billing API\" --body -\n"));
     }

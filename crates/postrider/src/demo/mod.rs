@@ -17,8 +17,8 @@ use crate::output;
 pub struct Demo(Vec<AbortHandle>);
 
 impl Demo {
-    /// `key` is that of the server at `address`.
-    pub async fn start(address: &str, key: Option<&str>) -> Result<Demo, Failed> {
+    /// `key` is that of the server at `address`; `first` the link by which its first owner is made.
+    pub async fn start(address: &str, key: Option<&str>, first: &str) -> Result<Demo, Failed> {
         let key = key.ok_or_else(|| Failed::new(Exit::Failure, "the demo knows no key to its own server"))?;
         let client = Client::new(address, key)?;
         let (receiver, places) = receiver::start().await.map_err(|error| {
@@ -26,7 +26,7 @@ impl Demo {
         })?;
         let mut demo = Demo(vec![receiver.abort_handle()]);
         connections::create(&client, &places).await?;
-        output::print(&guide::text(address, key, &guide::program()));
+        output::print(&guide::text(address, key, &guide::program(), first));
         demo.0.push(tokio::spawn(traffic::run(client)).abort_handle());
         Ok(demo)
     }

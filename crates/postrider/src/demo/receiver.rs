@@ -22,6 +22,7 @@ pub const CLAIMS: &str = "/claims";
 pub const SLOW: &str = "/slow";
 pub const ORDERS: &str = "/orders";
 pub const PARTNER: &str = "/partner";
+pub const REGISTRY: &str = "/registry";
 
 /// Longer than any timeout of the demo.
 const HANG: Duration = Duration::from_secs(30);
@@ -84,8 +85,11 @@ async fn answer(request: Request<Incoming>, memory: Memory) -> Result<Response<F
     let path = request.uri().path().to_owned();
     let id = request.headers().get("x-postrider-msg-id").and_then(|id| id.to_str().ok()).unwrap_or_default();
     let time = count(&memory, format!("{path} {id}"));
-    // Read to the end, so that the connection can be used again; what it says does not matter here.
-    drop(Limited::new(request.into_body(), BODY_BYTES_MAX).collect().await);
+    // Read to the end, so that the connection can be used again.
+    let body = Limited::new(request.into_body(), BODY_BYTES_MAX).collect().await.map(|body| body.to_bytes());
+    if path == REGISTRY {
+        return Ok(registry(&body.unwrap_or_default()));
+    }
     let (status, retry_after_s) = match reaction(&path, time) {
         Reaction::Status(status) => (status, None),
         Reaction::TooMany { retry_after_s } => (429, Some(retry_after_s)),
@@ -103,6 +107,31 @@ async fn answer(request: Request<Incoming>, memory: Memory) -> Result<Response<F
         headers.insert(http::header::RETRY_AFTER, seconds.into());
     }
     Ok(response)
+}
+
+/// Takes patients whose date of birth is written as it wants it, and says what is wrong with the others.
+fn registry(body: &[u8]) -> Response<Full<Bytes>> {
+    let patient: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+    let birth_date = patient.get("birthDate").and_then(serde_json::Value::as_str).unwrap_or_default();
+    let (status, said) = if is_date(birth_date) {
+        (http::StatusCode::CREATED, r#"{"registered": true}"#.to_owned())
+    } else {
+        let error = serde_json::json!({"error": "birthDate must be YYYY-MM-DD", "birthDate": birth_date});
+        (http::StatusCode::UNPROCESSABLE_ENTITY, error.to_string())
+    };
+    let mut response = Response::new(Full::new(Bytes::from(said)));
+    *response.status_mut() = status;
+    let json = http::HeaderValue::from_static("application/json");
+    response.headers_mut().insert(http::header::CONTENT_TYPE, json);
+    response
+}
+
+fn is_date(text: &str) -> bool {
+    text.len() == 10
+        && text
+            .bytes()
+            .enumerate()
+            .all(|(at, byte)| if at == 4 || at == 7 { byte == b'-' } else { byte.is_ascii_digit() })
 }
 
 /// The how-manieth time this is, from 1.
@@ -145,6 +174,14 @@ mod tests {
         assert_eq!(statuses(PARTNER)[..2], [Reaction::TooMany { retry_after_s: 2 }, Reaction::Status(200)]);
         assert!(statuses(CLAIMS).iter().all(|reaction| *reaction == Reaction::Status(500)));
         assert_eq!(statuses(SLOW)[0], Reaction::Hang);
+    }
+
+    #[test]
+    fn the_registry_says_what_is_wrong_with_a_date() {
+        assert_eq!(registry(br#"{"birthDate": "1974-12-25"}"#).status(), 201);
+        for body in [&br#"{"birthDate": "25.12.1974"}"#[..], b"{}", b"no json", br#"{"birthDate": "1974-12-2x"}"#] {
+            assert_eq!(registry(body).status(), 422);
+        }
     }
 
     #[test]

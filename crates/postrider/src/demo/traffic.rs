@@ -13,8 +13,10 @@ const TICKS_MAX: u32 = 3600;
 /// Requests under way at once; with more the tick sends nothing.
 const UNDER_WAY_MAX: usize = 16;
 
+const REGISTRY: &str = "Patient Registry";
+
 /// Which connection gets a request every how many ticks. A FIFO queue takes one round after the other, so the failing ones get fewer.
-const EVERY: [(&str, u32); 7] = [
+const EVERY: [(&str, u32); 8] = [
     ("Billing API", 1),
     ("Partner API", 10),
     ("Claims API", 12),
@@ -22,6 +24,7 @@ const EVERY: [(&str, u32); 7] = [
     ("Flaky API", 20),
     ("Warehouse API", 24),
     ("Orders API", 24),
+    (REGISTRY, 40),
 ];
 
 pub async fn run(client: Client) {
@@ -48,14 +51,24 @@ fn due(tick: u32) -> impl Iterator<Item = &'static str> {
 
 /// Every other one is published, which waits for nothing but storing.
 async fn request(client: &Client, connection: &str, number: u32) {
-    let body = format!("{{\"invoice\": {number}, \"amount\": {}.50}}", 10 + number % 90);
-    let call = Call::post(body);
+    let call = Call::post(body(connection, number));
     let result = match number % 2 {
         0 => client.send(connection, &call).await,
         _ => client.publish(connection, &call).await,
     };
     if let Err(error) = result {
         tracing::warn!(event = log::DEMO_REFUSED, connection, %error, "a request of the demo was refused");
+    }
+}
+
+/// The very first patient has a date that the registry does not take.
+fn body(connection: &str, number: u32) -> String {
+    match (connection, number) {
+        (REGISTRY, 0) => "{\n  \"name\": \"Jane Doe\",\n  \"birthDate\": \"25.12.1974\"\n}\n".to_owned(),
+        (REGISTRY, number) => {
+            format!("{{\n  \"name\": \"Patient {number}\",\n  \"birthDate\": \"1974-12-{:02}\"\n}}\n", 1 + number % 28)
+        }
+        _ => format!("{{\"invoice\": {number}, \"amount\": {}.50}}", 10 + number % 90),
     }
 }
 

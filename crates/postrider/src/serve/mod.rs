@@ -56,7 +56,11 @@ pub async fn run(data: &Path, args: ServeArgs) -> Result<Exit, Failed> {
         resume(&*opened.store).await?;
     }
     let running = Running::start(opened, &data, front, &settings, config.as_ref()).await?;
-    let demo = if args.demo { Some(Demo::start(&running.address, running.demo_key.as_deref()).await?) } else { None };
+    let demo = if args.demo {
+        Some(Demo::start(&running.address, running.demo_key.as_deref(), &running.first).await?)
+    } else {
+        None
+    };
     service::ready(&running.address);
     let exit = running.until_stopped(&mut signals, settings.stop).await;
     drop(demo);
@@ -98,6 +102,8 @@ struct Running {
     address: String,
     /// The key in the clear, where this process knows it.
     demo_key: Option<String>,
+    /// Where the first owner is made, or without need for one, where people log in.
+    first: String,
     store: Arc<dyn Store>,
     engine: Engine,
     served: tokio::task::JoinHandle<()>,
@@ -126,16 +132,24 @@ impl Running {
         let admin = AdminKey::load(&*store).await?;
         let engine = engine(&opened, Arc::clone(&clock), dice, keyring, settings).await?;
         let api = ApiOptions { masked_headers: settings.masked_headers.clone(), ..ApiOptions::default() };
+        let first = first_link(&engine).await?;
         let state = AppState::new(engine.clone(), Arc::clone(&clock), api);
         entrance.open(postrider_web::site(state, admin, clock));
         let file = ServerFile::write(data.path(), &address)?;
         if let (Some(key), false) = (&made, data.is_temporary()) {
             output::print(&format!("admin key, shown this once: {key}"));
         }
+        let link = first.as_ref().map(|token| format!("{address}/ui/first?token={}", token.expose()));
+        if let (Some(link), false) = (&link, data.is_temporary()) {
+            output::print(&format!(
+                "nobody has a user yet: make yourself the owner at {link} (it works once, for a day)"
+            ));
+        }
+        let first = link.unwrap_or_else(|| format!("{address}/ui"));
         output::print(&format!("listening on {address}"));
         tracing::info!(event = log::SERVER_LISTENING, address, "the server listens");
         let demo_key = data.is_temporary().then(|| made.or(settings.admin_key.clone())).flatten();
-        Ok(Running { address, demo_key, store, engine, served, stop, file })
+        Ok(Running { address, demo_key, first, store, engine, served, stop, file })
     }
 
     /// Waits for the first signal, then stops within the bound; a second signal ends it at once.
@@ -193,6 +207,11 @@ async fn close(store: &dyn Store, within: Wait) {
             "the store did not close in time; it recovers at the next start"
         ),
     }
+}
+
+/// Where there is no user yet: the token of the link by which the first owner is made.
+async fn first_link(engine: &Engine) -> Result<Option<postrider_core::Secret>, Failed> {
+    engine.first_link().await.map_err(|error| Failed::new(Exit::StoreUnavailable, error.to_string()))
 }
 
 /// Starts delivering what is in the store.

@@ -20,6 +20,7 @@ pub mod intake;
 pub mod jobs;
 pub mod listing;
 pub mod ownership;
+pub mod people;
 pub mod retention;
 pub mod security;
 pub mod settle;
@@ -142,6 +143,14 @@ macro_rules! conformance_suite {
                 p07_names_of_keys_are_unique_in_their_project,
                 p07_the_last_use_only_moves_forward,
             }
+            people {
+                p07_names_of_users_are_unique_in_the_installation,
+                p07_the_installation_keeps_an_owner,
+                p07_the_first_owner_is_made_once,
+                p07_a_session_opens_only_at_the_version_that_was_looked_at,
+                p07_a_change_of_a_user_ends_the_sessions_but_one,
+                p07_sessions_of_one_user_have_a_bound_and_old_ones_go,
+            }
             audit {
                 p07_a_job_and_its_entry_are_written_together,
                 p07_a_settlement_by_hand_leaves_its_entry_only_when_it_applies,
@@ -241,6 +250,9 @@ macro_rules! conformance_suite {
             credentials {
                 p07_a_key_reads_back_whole_and_survives_a_kill,
             }
+            people {
+                p07_a_user_and_a_session_read_back_whole_and_survive_a_kill,
+            }
             audit {
                 p07_a_change_and_its_entry_are_written_together,
                 p07_a_batch_and_its_entries_are_written_together,
@@ -312,6 +324,7 @@ mod tests {
             include_str!("calls.rs"),
             include_str!("topics.rs"),
             include_str!("credentials.rs"),
+            include_str!("people.rs"),
             include_str!("endpoints.rs"),
             include_str!("health.rs"),
             include_str!("events.rs"),

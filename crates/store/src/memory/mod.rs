@@ -18,6 +18,7 @@ mod intake;
 mod jobs;
 mod listing;
 mod ownership;
+mod people;
 mod retention;
 mod rows;
 mod security;

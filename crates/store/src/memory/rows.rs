@@ -12,7 +12,7 @@ use postrider_core::connection::Connection;
 use postrider_core::delivery::{Delivery, Position, Status};
 use postrider_core::id::{
     AlertId, AuditId, BodyId, CommandId, ConnectionId, DeliveryId, JobId, KeyId, ProjectId, QueueId, SecurityId,
-    SubscriptionId, TopicId, WorkerId,
+    SubscriptionId, TopicId, UserId, WorkerId,
 };
 use postrider_core::security::SecurityDefinition;
 use postrider_core::subscription::PushSubscription;
@@ -21,6 +21,7 @@ use postrider_core::{Timestamp, Wait};
 use crate::audit::AuditEntry;
 use crate::credentials::ApiKey;
 use crate::endpoints::EndpointRow;
+use crate::people::{Session, TokenHash, User};
 use crate::records::*;
 use crate::{Job, KeptAnswer, StoreError, StoreLimits};
 
@@ -55,6 +56,8 @@ pub(super) struct Data {
     pub endpoints: BTreeMap<ConnectionId, EndpointRow>,
     pub push_subscriptions: BTreeMap<SubscriptionId, PushSubscription>,
     pub api_keys: BTreeMap<KeyId, ApiKey>,
+    pub users: BTreeMap<UserId, User>,
+    pub sessions: BTreeMap<TokenHash, Session>,
     pub alerts: BTreeMap<AlertId, Alert>,
     pub audit: BTreeMap<(Timestamp, AuditId), AuditEntry>,
     /// Entries of commands that have no answer yet.

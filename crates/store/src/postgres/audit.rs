@@ -12,8 +12,8 @@ use super::listing::{BAD_CURSOR, cut, room_of, rows_of};
 use super::rows::{Cells, from_json, json};
 use super::work::Work;
 use super::{
-    PostgresStore, commands, configuration, configure, credentials, endpoints, events, health, jobs, security, settle,
-    topics,
+    PostgresStore, commands, configuration, configure, credentials, endpoints, events, health, jobs, people, security,
+    settle, topics,
 };
 use crate::audit::{AuditEntry, AuditFilter, AuditLog, Change};
 use crate::{Command, CommandAnswer, ConfigChange, Page, PageRequest, Settled, Settlement, StoreError};
@@ -103,6 +103,9 @@ async fn make(work: &Work, change: &Change) -> Outcome<()> {
         Change::CreateKey(key) => credentials::create(work, key).await,
         Change::ReplaceKey { key, version } => credentials::replace(work, key, *version).await,
         Change::DeleteKey(id) => credentials::delete(work, *id).await,
+        Change::CreateUser(new) => people::create(work, new).await,
+        Change::ReplaceUser(change) => people::replace(work, change).await,
+        Change::DeleteUser(id) => people::delete(work, *id).await,
         Change::CreateSecurity(definition) => security::create(work, definition).await,
         Change::ReplaceSecurity { definition, version } => security::replace(work, definition, *version).await,
         Change::DeleteSecurity(id) => security::delete(work, *id).await,

@@ -63,5 +63,6 @@ ids!(
     TopicId,
     WorkerId,
     AuditId,
-    AlertId
+    AlertId,
+    UserId
 );

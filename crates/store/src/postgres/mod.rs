@@ -28,6 +28,7 @@ mod listing;
 mod lookups;
 mod open;
 mod ownership;
+mod people;
 mod positions;
 mod queues;
 mod readers;

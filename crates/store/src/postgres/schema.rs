@@ -222,6 +222,16 @@ CREATE TABLE api_key (
 );
 CREATE UNIQUE INDEX api_key_by_name ON api_key (coalesce(project_id, '00000000-0000-0000-0000-000000000000'::uuid), name);
 
+-- `password` is a PHC string, `token` a hash. `project_id` is absent for users of the installation.
+CREATE TABLE person (
+  id uuid PRIMARY KEY, project_id uuid, name text COLLATE "C" NOT NULL UNIQUE, role text NOT NULL, sees_bodies boolean NOT NULL,
+  password text NOT NULL, version bigint NOT NULL, created_at bigint NOT NULL, password_set_at bigint NOT NULL, last_log_in_at bigint
+);
+CREATE TABLE session (
+  token bytea PRIMARY KEY, user_id uuid NOT NULL, opened_at bigint NOT NULL, seen_at bigint NOT NULL, address text
+);
+CREATE INDEX session_by_user ON session (user_id, seen_at);
+
 -- `entry` is all of it. At most one is open at its place.
 CREATE TABLE alert (
   id uuid PRIMARY KEY, project_id uuid, connection_id uuid, kind text NOT NULL, raised_at bigint NOT NULL, recovered_at bigint,

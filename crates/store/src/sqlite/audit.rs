@@ -9,8 +9,8 @@ use super::listing::{BAD_CURSOR, cut, rows_of};
 use super::rows::{Columns, from_json, json, key, read_all};
 use super::work::Work;
 use super::{
-    SqliteStore, commands, configuration, configure, credentials, endpoints, events, health, jobs, security, settle,
-    topics,
+    SqliteStore, commands, configuration, configure, credentials, endpoints, events, health, jobs, people, security,
+    settle, topics,
 };
 use crate::audit::{AuditEntry, AuditFilter, AuditLog, Change};
 use crate::{Command, CommandAnswer, ConfigChange, Page, PageRequest, Settled, Settlement, StoreError};
@@ -92,6 +92,9 @@ fn make(work: &Work, change: &Change) -> Result<(), StoreError> {
         Change::CreateKey(key) => credentials::create(work, key),
         Change::ReplaceKey { key, version } => credentials::replace(work, key, *version),
         Change::DeleteKey(id) => credentials::delete(work, *id),
+        Change::CreateUser(new) => people::create(work, new),
+        Change::ReplaceUser(change) => people::replace(work, change),
+        Change::DeleteUser(id) => people::delete(work, *id),
         Change::CreateSecurity(definition) => security::create(work, definition),
         Change::ReplaceSecurity { definition, version } => security::replace(work, definition, *version),
         Change::DeleteSecurity(id) => security::delete(work, *id),

@@ -28,6 +28,7 @@ mod listing;
 mod lookups;
 mod open;
 mod ownership;
+mod people;
 mod queues;
 mod readers;
 mod retention;

@@ -182,6 +182,16 @@ CREATE TABLE api_key (
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX api_key_by_name ON api_key (coalesce(project_id, x''), name);
 
+-- `password` is a PHC string, `token` a hash. `project_id` is absent for users of the installation.
+CREATE TABLE person (
+  id BLOB NOT NULL PRIMARY KEY, project_id BLOB, name TEXT NOT NULL UNIQUE, role TEXT NOT NULL, sees_bodies INTEGER NOT NULL,
+  password TEXT NOT NULL, version INTEGER NOT NULL, created_at INTEGER NOT NULL, password_set_at INTEGER NOT NULL, last_log_in_at INTEGER
+) WITHOUT ROWID;
+CREATE TABLE session (
+  token BLOB NOT NULL PRIMARY KEY, user_id BLOB NOT NULL, opened_at INTEGER NOT NULL, seen_at INTEGER NOT NULL, address TEXT
+) WITHOUT ROWID;
+CREATE INDEX session_by_user ON session (user_id, seen_at);
+
 -- `entry` is all of it. At most one is open at its place.
 CREATE TABLE alert (
   id BLOB NOT NULL PRIMARY KEY, project_id BLOB, connection_id BLOB, kind TEXT NOT NULL, raised_at INTEGER NOT NULL,

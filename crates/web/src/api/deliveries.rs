@@ -57,11 +57,16 @@ pub(super) async fn answer(state: &AppState, delivery: &Delivery) -> Result<Resp
     Ok(ok(&delivery_json(delivery, connection.as_ref().map(|known| known.name.as_str()), state.masked())))
 }
 
-pub async fn attempts(Acting(state): Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
+/// `?bodies=false` leaves out what was answered; then nobody has seen a body.
+pub async fn attempts(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
+    let with_bodies = !query.has("bodies") || query.flag("bodies")?;
     query.finish()?;
     let project = state.project(&segments).await?;
     let delivery = state.delivery(project, &segments).await?;
-    let attempts = state.read().attempts(delivery.id).await?;
+    let mut attempts = state.read().attempts(delivery.id).await?;
+    if !state.sees_bodies || !with_bodies {
+        attempts.iter_mut().for_each(|attempt| attempt.response_body.clear());
+    }
     let seen: usize = attempts.iter().map(|attempt| attempt.response_body.len()).sum();
     if seen > 0 {
         // D44: what the remote answered is a body as well.
@@ -75,6 +80,7 @@ pub async fn attempts(Acting(state): Acting, segments: Segments, query: Query) -
 pub async fn body(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let original = query.flag("original")?;
     query.finish()?;
+    state.check_sees_bodies()?;
     let project = state.project(&segments).await?;
     let delivery = state.delivery(project, &segments).await?;
     let bytes = state.engine.view_body(&delivery, original).await?;

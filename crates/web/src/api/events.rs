@@ -107,6 +107,7 @@ pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -
 /// With its data. That it was seen stands in the audit log (D44).
 pub async fn one(Acting(state): Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
     query.finish()?;
+    state.check_sees_bodies()?;
     let project = state.project(&segments).await?;
     let text = segments.get("event");
     let id = text.parse::<EventId>().map_err(|_| Problem::not_found("event", text))?;

@@ -22,7 +22,7 @@ pub(super) const OVERLAP_SECONDS_DEFAULT: u64 = DAY_SECONDS;
 pub(super) const OVERLAP_SECONDS_MAX: u64 = 30 * DAY_SECONDS;
 
 /// Whose keys a path is about: those of its project, or where it names none those of the installation.
-pub struct Owner(Option<ProjectId>);
+pub struct Owner(pub Option<ProjectId>);
 
 impl FromRequestParts<Site> for Owner {
     type Rejection = Problem;

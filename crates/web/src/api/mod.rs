@@ -38,6 +38,7 @@ mod table;
 mod topic_messages;
 mod topics;
 mod transformations;
+mod users;
 mod wsdl;
 
 pub use documentation::openapi_document;
@@ -92,12 +93,21 @@ pub struct AppState {
     admin: Option<AdminKey>,
     /// The only project that the caller may see, if there is one.
     only_project: Option<ProjectId>,
+    sees_bodies: bool,
 }
 
 impl AppState {
     pub fn new(engine: Engine, clock: Arc<dyn Clock>, options: ApiOptions) -> Self {
         let started_at = clock.now();
-        AppState { engine, clock, options: Arc::new(options), started_at, admin: None, only_project: None }
+        AppState {
+            engine,
+            clock,
+            options: Arc::new(options),
+            started_at,
+            admin: None,
+            only_project: None,
+            sees_bodies: true,
+        }
     }
 
     pub fn engine(&self) -> &Engine {
@@ -125,6 +135,15 @@ impl AppState {
             }
         }
         Ok(())
+    }
+
+    /// Bodies are health data: a viewer sees none unless that is allowed by name.
+    fn check_sees_bodies(&self) -> Result<(), Problem> {
+        if self.sees_bodies {
+            return Ok(());
+        }
+        Err(Problem::new(StatusCode::FORBIDDEN, "a viewer sees no bodies unless an owner allows it (`seesBodies`)")
+            .with_member("code", "bodies_hidden".into()))
     }
 
     fn read(&self) -> &dyn StoreRead {
@@ -162,7 +181,8 @@ impl FromRequestParts<Site> for Acting {
         let caller = parts.extensions.get::<Caller>().ok_or_else(|| Problem::unauthorized(false))?;
         let state = AppState::clone(&site.0);
         let engine = state.engine.acting_as(Arc::clone(&caller.actor));
-        Ok(Acting(AppState { engine, only_project: caller.only_project(), ..state }))
+        let (only_project, sees_bodies) = (caller.only_project(), caller.sees_bodies());
+        Ok(Acting(AppState { engine, only_project, sees_bodies, ..state }))
     }
 }
 

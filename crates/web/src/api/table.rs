@@ -5,7 +5,7 @@ use postrider_core::access::{Scope, ScopeSet};
 use super::{
     alerts, audit, configuration, connections, deliveries, delivery_acts, dlq, docs, documentation, endpoint_acts,
     endpoints, events, flow, health, jobs, keys, metrics, projects, publish_batch, queues, raw, schedule, security,
-    send, subscriptions, topic_messages, topics, transformations,
+    send, subscriptions, topic_messages, topics, transformations, users,
 };
 use crate::routes::{Needs, Routes};
 
@@ -43,7 +43,22 @@ pub fn routes() -> Routes {
         .get("/api/v1/export", Needs::AnyKey(ADMIN), configuration::export, docs::configuration::export)
         .get("/api/v1/alerts", Needs::Installation(READ), alerts::of_installation, docs::alerts::of_installation)
         .get("/api/v1/audit", Needs::Installation(ADMIN), audit::of_all, docs::audit::of_all);
-    of_webhooks(of_topics(of_jobs(of_deliveries(of_security(of_connections(of_project(routes)))))))
+    of_webhooks(of_people(of_topics(of_jobs(of_deliveries(of_security(of_connections(of_project(routes))))))))
+}
+
+fn of_people(routes: Routes) -> Routes {
+    let (admin, all) = (Needs::InProject(ADMIN), Needs::Installation(ADMIN));
+    routes
+        .get("/api/v1/users", all, users::list, docs::users::list_of_installation)
+        .post("/api/v1/users", all, users::create, docs::users::create_of_installation)
+        .get("/api/v1/users/{user}", all, users::one, docs::users::one_of_installation)
+        .patch("/api/v1/users/{user}", all, users::change, docs::users::change_of_installation)
+        .delete("/api/v1/users/{user}", all, users::delete, docs::users::delete_of_installation)
+        .get(in_project!("/users"), admin, users::list, docs::users::list)
+        .post(in_project!("/users"), admin, users::create, docs::users::create)
+        .get(in_project!("/users/{user}"), admin, users::one, docs::users::one)
+        .patch(in_project!("/users/{user}"), admin, users::change, docs::users::change)
+        .delete(in_project!("/users/{user}"), admin, users::delete, docs::users::delete)
 }
 
 fn of_project(routes: Routes) -> Routes {

@@ -45,6 +45,7 @@ pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -
     let project = state.project(&segments).await?;
     let page = query.page()?;
     query.finish()?;
+    state.check_sees_bodies()?;
     let topic = find(&state, project, &segments).await?;
     let found = state.read().topic_messages(&topic, page).await?;
     if !found.items.is_empty() {

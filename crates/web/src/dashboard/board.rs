@@ -7,6 +7,7 @@ use postrider_core::Timestamp;
 use postrider_engine::{Clock, Engine};
 
 use super::frame::Flashes;
+use super::live::Live;
 use super::session::Sessions;
 use crate::auth::AdminKey;
 
@@ -21,12 +22,13 @@ struct Inner {
     clock: Arc<dyn Clock>,
     sessions: Sessions,
     flashes: Flashes,
+    live: Arc<Live>,
 }
 
 impl Board {
     pub fn new(api: Router, engine: Engine, admin: AdminKey, clock: Arc<dyn Clock>) -> Board {
-        let (sessions, flashes) = Default::default();
-        Board(Arc::new(Inner { api, engine, admin, clock, sessions, flashes }))
+        let (sessions, flashes, live) = Default::default();
+        Board(Arc::new(Inner { api, engine, admin, clock, sessions, flashes, live }))
     }
 
     /// The routes that answer everybody else, gate included.
@@ -49,6 +51,10 @@ impl Board {
 
     pub fn sessions(&self) -> &Sessions {
         &self.0.sessions
+    }
+
+    pub fn live(&self) -> &Arc<Live> {
+        &self.0.live
     }
 
     pub fn flashes(&self) -> &Flashes {

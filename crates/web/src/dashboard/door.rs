@@ -18,8 +18,9 @@ use super::board::Board;
 use super::fault::{Fault, nothing_here};
 use super::form::Posted;
 use super::routes::{Doors, Opens, opens_of};
-use super::session::{Session, session_of};
+use super::session::{Before, Session, session_of};
 use crate::gate::PeerAddress;
+use crate::problem::Problem;
 use crate::read::{BodyBounds, collect};
 
 /// `log_in_bytes_max`: of a form that somebody sends who is not logged in.
@@ -33,11 +34,14 @@ pub struct Door {
 /// The middleware. Whoever is logged in, and the form that was sent, are in the request's extensions.
 pub async fn open(State(door): State<Arc<Door>>, mut request: Request, next: Next) -> Response {
     let address = request.extensions().get::<PeerAddress>().map(|peer| peer.0.ip());
-    let session = session_of(&door.board, request.headers(), address);
+    let (session, unknown) = match session_of(&door.board, request.headers(), address).await {
+        Ok(session) => (session, None),
+        Err(refusal) => (None, Some(Fault::from(Problem::from(refusal)))),
+    };
     let theme = super::theme::Theme::of(request.headers());
     let way = request.uri().path_and_query().map_or("/ui", |way| way.as_str()).to_owned();
     let is_get = request.method() == Method::GET;
-    let mut response = match door.judge(&request, session.as_deref()) {
+    let mut response = match unknown.map_or_else(|| door.judge(&request, session.as_deref()), Err) {
         Ok(()) => match door.read_form(&mut request, session.as_deref()).await {
             Ok(()) => {
                 if let Some(session) = &session {
@@ -102,7 +106,10 @@ impl Door {
         let body = std::mem::replace(request.body_mut(), Body::empty());
         let bytes = collect(request.headers(), body, &bounds).await?;
         let posted = Posted::parse(&bytes);
-        let is_ours = session.is_none_or(|session| posted.get("csrf").is_some_and(|given| session.is_csrf(given)));
+        let is_ours = posted.get("csrf").is_some_and(|given| match session {
+            Some(session) => session.is_csrf(given),
+            None => Before::is_csrf(request.headers(), given),
+        });
         if !is_ours {
             return Err(Fault::forbidden(
                 "This form is from an earlier session, so nothing was done. Go back, load the page anew and send it again.",

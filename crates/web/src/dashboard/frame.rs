@@ -38,7 +38,16 @@ const fn entry(place: &'static str, label: &'static str, path: &'static str, sco
 /// In the order in which people need them: what is wrong, what goes out, what is set up.
 const NAVIGATION: &[Group] = &[
     Group { label: "", entries: &[entry("overview", "Overview", "", Scope::Read)] },
-    Group { label: "Deliver", entries: &[entry("connections", "Connections", "/connections", Scope::Read)] },
+    Group {
+        label: "Deliver",
+        entries: &[
+            entry("connections", "Connections", "/connections", Scope::Read),
+            entry("failed", "Failed Messages", "/failed", Scope::Read),
+            entry("deliveries", "Delivery log", "/deliveries", Scope::Read),
+            entry("jobs", "Jobs", "/jobs", Scope::Read),
+        ],
+    },
+    Group { label: "Settings", entries: &[entry("users", "Users", "/users", Scope::Admin)] },
 ];
 
 /// A link of the navigation as it is shown.

@@ -7,22 +7,36 @@
 //! line in the navigation of `frame`. It shows with `visit::show`, acts through `visit.api`, and ends with `visit.done` or `visit.not_done`.
 //! Whatever shows by itself what changes stands in an element with `data-live`.
 
+mod account;
+mod acts;
 mod answer;
 mod ask;
 mod assets;
 mod board;
+mod body;
+mod bulk;
 mod connections;
+mod delivery;
 mod door;
 mod fault;
+mod filters;
+mod first;
 mod form;
 mod frame;
+mod jobs;
+mod lists;
+mod live;
 mod log_in;
+mod one;
 mod overview;
 mod parts;
+mod question;
 mod routes;
 mod session;
 mod table;
 mod theme;
+mod timeline;
+mod users;
 mod visit;
 
 pub use table::site;

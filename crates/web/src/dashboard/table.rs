@@ -13,13 +13,17 @@ use super::board::Board;
 use super::door::{Door, open};
 use super::fault::nothing_here;
 use super::routes::{Opens, Pages};
-use super::{assets, connections, log_in, overview, theme};
+use super::{
+    account, acts, assets, body, bulk, connections, first, jobs, lists, live, log_in, one, overview, theme, users,
+};
 use crate::api::{AppState, router};
 use crate::auth::AdminKey;
 
 /// Whoever is logged in, with whatever scopes.
 const ANYBODY: Opens = Opens::Session(ScopeSet::NONE);
 const READ: Opens = Opens::Session(ScopeSet::of(&[Scope::Read]));
+const ADMIN: Opens = Opens::Session(ScopeSet::of(&[Scope::Admin]));
+const ALL_ADMIN: Opens = Opens::Installation(ScopeSet::of(&[Scope::Admin]));
 const OPERATE: Opens = Opens::Session(ScopeSet::of(&[Scope::Operate]));
 
 /// A path below a project.
@@ -50,11 +54,60 @@ fn pages() -> Pages {
         .page("/ui/log-in", Opens::Everybody, log_in::show)
         .act("/ui/log-in", Opens::Everybody, log_in::log_in)
         .act("/ui/log-out", ANYBODY, log_in::log_out)
+        .page("/ui/first", Opens::Everybody, first::show)
+        .act("/ui/first", Opens::Everybody, first::create)
+        .page("/ui/account", ANYBODY, account::show)
+        .act("/ui/account", ANYBODY, account::change_password)
         .act("/ui/theme", ANYBODY, theme::choose)
         .page("/ui", ANYBODY, overview::first_project)
         .page("/ui/", ANYBODY, overview::first_project)
         .page(in_project!(""), READ, overview::of_project);
-    of_connections(pages)
+    of_deliveries(of_people(of_connections(pages)))
+}
+
+fn of_deliveries(pages: Pages) -> Pages {
+    pages
+        .page(in_project!("/connections/{kind}/{name}/queue"), READ, lists::queue)
+        .page(in_project!("/connections/{kind}/{name}/live"), READ, live::of_queue)
+        .page(in_project!("/failed"), READ, lists::failed)
+        .page(in_project!("/deliveries"), READ, lists::log)
+        .page(in_project!("/deliveries/{delivery}"), READ, one::page)
+        .page(in_project!("/deliveries/{delivery}/answers"), READ, one::answers)
+        .page(in_project!("/deliveries/{delivery}/live"), READ, live::of_delivery)
+        .page(in_project!("/deliveries/{delivery}/queue"), READ, lists::queue_of)
+        .page(in_project!("/deliveries/{delivery}/body"), READ, body::page)
+        .page(in_project!("/deliveries/{delivery}/download"), READ, body::download)
+        .page(in_project!("/deliveries/{delivery}/edit"), OPERATE, body::edit)
+        .act(in_project!("/deliveries/{delivery}/edit"), OPERATE, body::change)
+        .act(in_project!("/deliveries/{delivery}/retry"), OPERATE, acts::retry)
+        .act(in_project!("/deliveries/{delivery}/attempt-now"), OPERATE, acts::attempt_now)
+        .act(in_project!("/deliveries/{delivery}/set-aside"), OPERATE, acts::set_aside)
+        .page(in_project!("/deliveries/{delivery}/resend"), OPERATE, acts::ask_resend)
+        .act(in_project!("/deliveries/{delivery}/resend"), OPERATE, acts::resend)
+        .page(in_project!("/deliveries/{delivery}/forward"), OPERATE, acts::ask_forward)
+        .act(in_project!("/deliveries/{delivery}/forward"), OPERATE, acts::forward)
+        .page(in_project!("/deliveries/{delivery}/discard"), OPERATE, acts::ask_discard)
+        .act(in_project!("/deliveries/{delivery}/discard"), OPERATE, acts::discard)
+        .act(in_project!("/bulk"), OPERATE, bulk::begin)
+        .page(in_project!("/jobs"), READ, jobs::list)
+        .page(in_project!("/jobs/{job}"), READ, jobs::one)
+        .act(in_project!("/jobs/{job}"), OPERATE, jobs::control)
+}
+
+fn of_people(pages: Pages) -> Pages {
+    pages
+        .page("/ui/users", ALL_ADMIN, users::list)
+        .act("/ui/users", ALL_ADMIN, users::create)
+        .page("/ui/users/{user}", ALL_ADMIN, users::one)
+        .act("/ui/users/{user}", ALL_ADMIN, users::change)
+        .page("/ui/users/{user}/delete", ALL_ADMIN, users::ask_delete)
+        .act("/ui/users/{user}/delete", ALL_ADMIN, users::delete)
+        .page(in_project!("/users"), ADMIN, users::list)
+        .act(in_project!("/users"), ADMIN, users::create)
+        .page(in_project!("/users/{user}"), ADMIN, users::one)
+        .act(in_project!("/users/{user}"), ADMIN, users::change)
+        .page(in_project!("/users/{user}/delete"), ADMIN, users::ask_delete)
+        .act(in_project!("/users/{user}/delete"), ADMIN, users::delete)
 }
 
 fn of_connections(pages: Pages) -> Pages {

@@ -13,12 +13,13 @@ pub enum Tag {
     Configuration,
     Projects,
     Keys,
+    Users,
     Audit,
     Server,
 }
 
 impl Tag {
-    pub const ALL: [Tag; 13] = [
+    pub const ALL: [Tag; 14] = [
         Tag::Sending,
         Tag::Deliveries,
         Tag::DeadLetters,
@@ -30,6 +31,7 @@ impl Tag {
         Tag::Configuration,
         Tag::Projects,
         Tag::Keys,
+        Tag::Users,
         Tag::Audit,
         Tag::Server,
     ];
@@ -47,6 +49,7 @@ impl Tag {
             Tag::Configuration => "Configuration as a file",
             Tag::Projects => "Projects",
             Tag::Keys => "API keys",
+            Tag::Users => "Users of the dashboard",
             Tag::Audit => "Audit log",
             Tag::Server => "The server itself",
         }
@@ -75,6 +78,7 @@ impl Tag {
             }
             Tag::Projects => "Projects keep connections, keys and deliveries apart.",
             Tag::Keys => "Who may use this API, and for what. A key is shown once, when it is made.",
+            Tag::Users => "Who may log in to the dashboard, and as what. A password goes in and never comes out again.",
             Tag::Audit => "Who changed what, and who saw which body.",
             Tag::Server => "Health, figures, and this description.",
         }

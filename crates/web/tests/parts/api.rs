@@ -9,9 +9,9 @@ use postrider_core::connection::Connection;
 use postrider_core::id::{ConnectionId, ProjectId};
 use postrider_core::message::HeaderList;
 use postrider_core::{Answer, Reply, Timestamp, Wait};
-use postrider_engine::{Engine, EngineOptions, Keyring, MasterKey, SystemClock, SystemDice};
+use postrider_engine::{Clock, Engine, EngineOptions, Keyring, MasterKey, SystemClock, SystemDice};
 use postrider_store::{MemoryStore, Project, ProjectSettings, Store, StoreRead};
-use postrider_web::{AdminKey, ApiOptions, AppState, BodyBounds, ServerLimits, ensure_admin_key, router};
+use postrider_web::{AdminKey, ApiOptions, AppState, BodyBounds, ServerLimits, ensure_admin_key, router, site};
 use postrider_wire::{Outgoing, Sender};
 use serde_json::Value;
 
@@ -54,8 +54,20 @@ pub struct Api {
 impl Api {
     /// Bodies may have 1000 bytes; progress is looked at every 200 ms.
     pub async fn start() -> Api {
+        Api::serving(SystemClock::shared(), |state, admin, _| router(state, admin)).await
+    }
+
+    /// The same with the dashboard, and with somebody's own clock.
+    pub async fn start_site(clock: Arc<dyn Clock>) -> Api {
+        Api::serving(clock, site).await
+    }
+
+    async fn serving(
+        clock: Arc<dyn Clock>,
+        service: impl FnOnce(AppState, AdminKey, Arc<dyn Clock>) -> axum::Router,
+    ) -> Api {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
-        let (clock, dice) = (SystemClock::shared(), SystemDice::seeded(7));
+        let dice = SystemDice::seeded(7);
         let secrets = MasterKey::from_bytes([7; 32]).written();
         let keyring = Keyring::parse("test", &secrets).unwrap();
         let options = EngineOptions { body_bytes_max: 1000, keyring, ..EngineOptions::default() };
@@ -76,9 +88,14 @@ impl Api {
         assert_eq!(ensure_admin_key(&*store, None, &*dice).await.unwrap(), None, "a key is shown once");
         let admin = AdminKey::load(&*store as &dyn StoreRead).await.unwrap();
         let body = BodyBounds { body_bytes_max: 1000, window: Duration::from_millis(200), window_bytes_min: 100 };
-        let service = router(AppState::new(engine.clone(), clock, ApiOptions { body, ..ApiOptions::default() }), admin);
+        let state = AppState::new(engine.clone(), clock.clone(), ApiOptions { body, ..ApiOptions::default() });
+        let service = service(state, admin, clock);
         let running = Running::start(service, ServerLimits::default()).await;
         Api { key, store, engine, running }
+    }
+
+    pub fn engine(&self) -> &Engine {
+        &self.engine
     }
 
     pub fn address(&self) -> SocketAddr {

@@ -24,6 +24,7 @@ pub fn one() -> Operation {
 pub fn attempts() -> Operation {
     Operation::new(Tag::Deliveries, "listAttempts", "Every attempt of a delivery")
         .details("That bodies were seen stands in the audit log.")
+        .query("bodies", Schema::flag().default_value(true), "Without them, nobody has seen a body.")
         .lists("All of them, the first one first.", shapes::attempt())
 }
 

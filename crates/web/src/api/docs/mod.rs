@@ -30,6 +30,7 @@ pub mod subscriptions;
 pub mod topic_messages;
 pub mod topics;
 pub mod transformations;
+pub mod users;
 
 use http::StatusCode;
 use postrider_core::connection::ConnectionKind;

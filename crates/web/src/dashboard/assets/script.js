@@ -38,6 +38,15 @@ async function refresh() {
   }
 }
 
+/** Where the page says what it watches, the server says when that has changed; asking by itself goes on beside it, less often. */
+function watch() {
+  const watched = document.querySelector("[data-watch]");
+  if (!watched || !watched.dataset.watch || !("EventSource" in window)) return;
+  const source = new EventSource(watched.dataset.watch);
+  source.addEventListener("changed", refresh);
+  addEventListener("pagehide", () => source.close());
+}
+
 /** A box that ticks all boxes of its table. */
 function selectAll(event) {
   const box = event.target;
@@ -66,4 +75,5 @@ document.addEventListener("change", selectAll);
 document.addEventListener("click", closeMenus);
 document.addEventListener("keydown", closeMenus);
 document.addEventListener("visibilitychange", refresh);
+watch();
 setInterval(refresh, LIVE_EVERY_MS);
