@@ -41,6 +41,7 @@ mod transformations;
 mod users;
 mod wsdl;
 
+pub(crate) use camel::shown as camel_name;
 pub use documentation::openapi_document;
 pub use health::while_starting;
 pub use raw::RemoteAnswer;

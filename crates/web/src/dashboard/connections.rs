@@ -46,6 +46,29 @@ pub struct Connections {
     pub next_cursor: Option<String>,
 }
 
+/// The last hour of each connection.
+#[derive(Deserialize)]
+pub struct Pulses {
+    data: Vec<Pulse>,
+}
+
+#[derive(Deserialize)]
+struct Pulse {
+    connection: String,
+    #[serde(rename = "type")]
+    kind: String,
+    delivered: Vec<u64>,
+    failed: Vec<u64>,
+}
+
+impl Pulses {
+    /// Nothing for one without attempts.
+    pub fn spark(&self, kind: &str, name: &str) -> String {
+        let found = self.data.iter().find(|pulse| pulse.kind == kind && pulse.connection == name);
+        found.map(|pulse| super::charts::spark(&pulse.delivered, &pulse.failed)).unwrap_or_default()
+    }
+}
+
 impl Connection {
     /// Where it leads, as far as one line can say it.
     pub fn target(&self) -> String {
@@ -78,6 +101,8 @@ struct ConnectionsPage<'a> {
     list: Connections,
     paging: Paging,
     may_operate: bool,
+    may_change: bool,
+    pulses: Pulses,
 }
 
 pub async fn list(mut visit: Visit) -> Result<Response, Fault> {
@@ -85,9 +110,11 @@ pub async fn list(mut visit: Visit) -> Result<Response, Fault> {
     let query = cursor.as_deref().map(|cursor| format!("&cursor={}", segment(cursor))).unwrap_or_default();
     let path = visit.of_project(format!("/connections?limit=100{query}"));
     let list: Connections = visit.api.get(&path).await?;
+    let pulses: Pulses = visit.api.get(&visit.of_project("/flow/connections")).await?;
     let frame = visit.frame("Connections", "connections").await?;
     let paging = Paging::of(&visit.page_of_project("/connections"), cursor.as_deref(), list.next_cursor.as_deref());
-    show(&ConnectionsPage { frame, list, paging, may_operate: visit.may(Scope::Operate), visit: &visit })
+    let (may_operate, may_change) = (visit.may(Scope::Operate), visit.may(Scope::Admin));
+    show(&ConnectionsPage { frame, list, paging, may_operate, may_change, pulses, visit: &visit })
 }
 
 pub async fn pause(visit: Visit, form: Form) -> Response {

@@ -4,14 +4,15 @@
 
 use askama::Template;
 use axum::response::Response;
-use postrider_core::Timestamp;
+use postrider_core::{Timestamp, Wait};
 use serde::Deserialize;
 
 use super::answer::redirect;
+use super::charts::{self, Flow};
 use super::connections::{Connection, Connections};
 use super::fault::{Fault, sentence};
 use super::frame::Frame;
-use super::parts::{Count, Moment};
+use super::parts::{Count, Moment, Span};
 use super::visit::{Visit, segment, show};
 
 /// `/ui`: the first project that whoever is logged in can see.
@@ -67,12 +68,35 @@ struct OverviewPage<'a> {
     /// Those with the most to say: dead letters or a queue.
     busy: Vec<Connection>,
     connections: usize,
+    flow: Flow,
+    range: &'static str,
 }
+
+impl OverviewPage<'_> {
+    fn flow_chart(&self) -> String {
+        charts::flow(&self.flow)
+    }
+
+    fn took_chart(&self) -> String {
+        charts::took(&self.flow)
+    }
+
+    fn took(&self, millis: &Option<u64>) -> String {
+        millis.map_or_else(|| "none".to_owned(), |millis| Span(Wait::from_millis(millis)).to_string())
+    }
+}
+
+/// Ranges by the word in the address, as they are shown.
+const RANGES: [(&str, &str); 3] = [("hour", "1 h"), ("day", "24 h"), ("week", "7 d")];
 
 /// Connections that the page names.
 const BUSY_ROWS: usize = 12;
 
-pub async fn of_project(visit: Visit) -> Result<Response, Fault> {
+pub async fn of_project(mut visit: Visit) -> Result<Response, Fault> {
+    let asked = visit.query.take("range").unwrap_or_default();
+    let (range, _) = RANGES.into_iter().find(|(word, _)| *word == asked).unwrap_or(RANGES[0]);
+    let path = visit.of_project(format!("/flow?range={range}"));
+    let flow: Flow = visit.api.get(&path).await?;
     let frame = visit.frame("Overview", "overview").await?;
     let alerts: Alerts = visit.api.get(&visit.of_project("/alerts?state=open&limit=20")).await?;
     let list: Connections = visit.api.get(&visit.of_project("/connections?limit=1000")).await?;
@@ -95,6 +119,8 @@ pub async fn of_project(visit: Visit) -> Result<Response, Fault> {
         oldest: oldest.map(|at| Moment { at, now }),
         busy,
         connections,
+        flow,
+        range,
         visit: &visit,
     })
 }
