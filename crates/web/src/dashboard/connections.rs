@@ -23,8 +23,6 @@ pub struct Connection {
     pub address: Option<String>,
     pub url_path: Option<String>,
     pub url: Option<String>,
-    #[serde(default)]
-    pub use_queue: bool,
     pub state: State,
 }
 

@@ -12,7 +12,7 @@ use super::fault::{Fault, sentence};
 use super::fields::{Field, Widget};
 use super::form::Form;
 use super::forms::{Group, Sheet, Tab};
-use super::listing::{ACTS, Act, Cell, Empty, Listing, Way, column};
+use super::listing::{ACTS, Act, Cell, Empty, Listing, column};
 use super::parts::{Moment, Paging};
 use super::question::{Question, ask};
 use super::visit::{Visit, segment, show};
@@ -59,7 +59,7 @@ pub async fn list(visit: Visit) -> Result<Response, Fault> {
         let acts = [("Make anew", "rotate"), ("Revoke", "revoke")].map(|(label, verb)| Act {
             label,
             of: of.clone(),
-            way: Way::Page(page(&visit, &format!("/{}/{verb}", segment(&key.id)))),
+            href: page(&visit, &format!("/{}/{verb}", segment(&key.id))),
         });
         let until = match key.former_works_until.filter(|end| *end > now) {
             Some(end) => format!("{} (the former one works until {} UTC)", key.hint, super::parts::plain(end)),

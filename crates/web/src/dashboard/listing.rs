@@ -27,7 +27,7 @@ pub enum Cell {
     Code(String),
     /// Markup of ours.
     Drawn(String),
-    /// Buttons: where each is sent, what it says, and whether it asks first (a link).
+    /// Each leads to a page that asks first.
     Acts(Vec<Act>),
 }
 
@@ -35,18 +35,7 @@ pub struct Act {
     pub label: &'static str,
     /// Whose it is, for those who hear the page.
     pub of: String,
-    pub way: Way,
-}
-
-pub enum Way {
-    Page(String),
-    /// Sent with the token of the session, and what else it carries.
-    Form {
-        action: String,
-        csrf: String,
-        back: String,
-        fields: Vec<(&'static str, String)>,
-    },
+    pub href: String,
 }
 
 impl HtmlSafe for Cell {}
@@ -74,20 +63,9 @@ impl fmt::Display for Cell {
 
 impl fmt::Display for Act {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let label = format!("{}<span class=\"hidden\"> {}</span>", self.label, escaped(&self.of));
-        match &self.way {
-            Way::Page(href) => write!(f, "<a class=\"button small\" href=\"{}\">{label}</a> ", escaped(href)),
-            Way::Form { action, csrf, back, fields } => {
-                write!(f, "<form method=\"post\" action=\"{}\">", escaped(action))?;
-                let own = [("csrf", csrf), ("back", back)]
-                    .into_iter()
-                    .chain(fields.iter().map(|(name, value)| (*name, value)));
-                for (name, value) in own {
-                    write!(f, "<input type=\"hidden\" name=\"{name}\" value=\"{}\">", escaped(value))?;
-                }
-                write!(f, "<button class=\"small\">{label}</button></form> ")
-            }
-        }
+        let Act { label, of, href } = self;
+        let (href, of) = (escaped(href), escaped(of));
+        write!(f, "<a class=\"button small\" href=\"{href}\">{label}<span class=\"hidden\"> {of}</span></a> ")
     }
 }
 

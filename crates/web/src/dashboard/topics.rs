@@ -12,7 +12,7 @@ use super::fault::{Fault, sentence};
 use super::fields::{self, Field, field_of};
 use super::form::Form;
 use super::forms::{Group, Sheet, Tab};
-use super::listing::{ACTS, Act, Cell, Empty, Listing, Way, column};
+use super::listing::{ACTS, Act, Cell, Empty, Listing, column};
 use super::parts::{Moment, Paging, Span};
 use super::question::{Question, ask};
 use super::visit::{Visit, segment, show};
@@ -141,8 +141,8 @@ pub async fn one(visit: Visit) -> Result<Response, Fault> {
             Cell::Time(Some(Moment { at: one.created_at, now })),
         ];
         if may_change {
-            let way = Way::Page(page(&visit, &format!("/subscriptions/{}/delete", segment(&one.name))));
-            cells.push(Cell::Acts(vec![Act { label: "Delete", of: one.name.clone(), way }]));
+            let href = page(&visit, &format!("/subscriptions/{}/delete", segment(&one.name)));
+            cells.push(Cell::Acts(vec![Act { label: "Delete", of: one.name.clone(), href }]));
         }
         cells
     });
