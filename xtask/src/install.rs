@@ -34,6 +34,10 @@ fn apt(words: &[&str], packages: &[&str]) -> Result<(), String> {
     process::run(&mut command)
 }
 
+pub fn chromium() -> Result<(), String> {
+    debian(&["chromium"], || process::find("chromium").is_some())
+}
+
 pub fn java() -> Result<(), String> {
     // Looking for the file is not enough: some systems ship a stub that only says what to install.
     debian(&["openjdk-17-jre-headless"], || {

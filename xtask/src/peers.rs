@@ -59,8 +59,9 @@ pub fn install() -> Result<Lab, String> {
         npm.current_dir(&lab.node).args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]);
         process::run(&mut npm)
     })?;
-    // WireMock runs on it.
+    // WireMock runs on the one, playwright drives the other.
     install::java()?;
+    install::chromium()?;
     Ok(lab)
 }
 

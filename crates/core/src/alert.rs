@@ -14,6 +14,8 @@ use crate::id::{AlertId, ConnectionId, ProjectId};
 pub enum AlertKind {
     /// The head of an ordered queue has failed and held up the others for so many minutes.
     HeadBlocked,
+    /// The head of an ordered queue was refused for good, and there is no DLQ for it to go to (D25).
+    HeadRejected,
     /// The oldest request of a queue has waited for so many minutes.
     OldestWaiting,
     /// There are so many dead letters.
@@ -29,8 +31,9 @@ pub enum AlertKind {
 }
 
 impl AlertKind {
-    pub const ALL: [AlertKind; 7] = [
+    pub const ALL: [AlertKind; 8] = [
         AlertKind::HeadBlocked,
+        AlertKind::HeadRejected,
         AlertKind::OldestWaiting,
         AlertKind::DeadLetters,
         AlertKind::DeadLettersGrowing,
@@ -42,6 +45,7 @@ impl AlertKind {
     pub const fn as_str(self) -> &'static str {
         match self {
             AlertKind::HeadBlocked => "head_blocked",
+            AlertKind::HeadRejected => "head_rejected",
             AlertKind::OldestWaiting => "oldest_waiting",
             AlertKind::DeadLetters => "dead_letters",
             AlertKind::DeadLettersGrowing => "dead_letters_growing",
@@ -56,6 +60,9 @@ impl AlertKind {
         match self {
             AlertKind::HeadBlocked => {
                 format!("the head of the queue has been blocked for {value} minutes ({threshold} are too many)")
+            }
+            AlertKind::HeadRejected => {
+                "the receiver has refused the head of the queue for good, and everything behind it waits".to_owned()
             }
             AlertKind::OldestWaiting => {
                 format!("the oldest request has waited for {value} minutes ({threshold} are too many)")
@@ -81,6 +88,9 @@ impl AlertKind {
         match self {
             AlertKind::HeadBlocked => {
                 "see the head's attempts; retry it, edit it, or set it aside, so that the others go on"
+            }
+            AlertKind::HeadRejected => {
+                "see what the receiver says of it; edit the message, or set it aside, so that the others go on"
             }
             AlertKind::OldestWaiting => "see whether the remote system answers, and whether the connection is paused",
             AlertKind::DeadLetters | AlertKind::DeadLettersGrowing => {

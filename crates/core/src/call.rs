@@ -36,9 +36,7 @@ pub fn next_step(
         Schedule::Ladder(ladder) => (ladder.wait_after_attempt(attempts, roll), None),
     };
     let Some(scheduled) = scheduled else { return CallStep::Return };
-    let asked = reply.answer().and_then(|answer| {
-        retry_after::honoured(policy.retry_after, answer.status?, answer.headers.get("retry-after"), now)
-    });
+    let asked = reply.answer().and_then(|answer| retry_after::asked_by(policy.retry_after, answer, now));
     match (asked, total) {
         (None, _) => CallStep::RetryAfter(scheduled),
         // Z04: it replaces the schedule's own wait; what does not fit in the total ends the retries.

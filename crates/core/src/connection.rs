@@ -2,6 +2,7 @@
 //!
 //! What an operator wrote is kept as written; `spec` is what it means, validated. This module must not know how to reach anything.
 
+mod fhir;
 mod mllp;
 mod rest;
 mod soap;
@@ -10,6 +11,7 @@ mod webhook;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use fhir::{FhirTarget, PartialBatch};
 pub use mllp::{AckMatch, ApplicationAck, Framing, MllpTarget, RetryOn, SegmentEnds};
 pub use rest::RestTarget;
 pub use soap::{
@@ -57,21 +59,28 @@ pub enum ConnectionKind {
     Rest,
     Mllp,
     Soap,
+    Fhir,
     Webhook,
 }
 
 impl ConnectionKind {
     /// In the order in which lists name them.
-    pub const ALL: [ConnectionKind; 4] =
-        [ConnectionKind::Rest, ConnectionKind::Mllp, ConnectionKind::Soap, ConnectionKind::Webhook];
+    pub const ALL: [ConnectionKind; 5] = [
+        ConnectionKind::Rest,
+        ConnectionKind::Mllp,
+        ConnectionKind::Soap,
+        ConnectionKind::Fhir,
+        ConnectionKind::Webhook,
+    ];
     /// What may be written, in words that continue "allowed is …".
-    pub const ALLOWED: &str = "one of rest, mllp, soap, webhook";
+    pub const ALLOWED: &str = "one of rest, mllp, soap, fhir, webhook";
 
     pub const fn as_str(self) -> &'static str {
         match self {
             ConnectionKind::Rest => "rest",
             ConnectionKind::Mllp => "mllp",
             ConnectionKind::Soap => "soap",
+            ConnectionKind::Fhir => "fhir",
             ConnectionKind::Webhook => "webhook",
         }
     }
@@ -87,6 +96,7 @@ pub enum Target {
     Rest(RestTarget),
     Mllp(MllpTarget),
     Soap(Box<SoapTarget>),
+    Fhir(Box<FhirTarget>),
     Webhook(WebhookTarget),
 }
 
@@ -100,6 +110,8 @@ pub enum DataFormat {
     Hl7,
     /// JSON or XML that becomes an envelope.
     Soap,
+    /// Resources in JSON or XML, as they begin.
+    Fhir,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,6 +150,7 @@ impl Target {
             Target::Rest(_) => ConnectionKind::Rest,
             Target::Mllp(_) => ConnectionKind::Mllp,
             Target::Soap(_) => ConnectionKind::Soap,
+            Target::Fhir(_) => ConnectionKind::Fhir,
             Target::Webhook(_) => ConnectionKind::Webhook,
         }
     }
@@ -145,28 +158,35 @@ impl Target {
     pub const fn rest(&self) -> Option<&RestTarget> {
         match self {
             Target::Rest(rest) => Some(rest),
-            Target::Mllp(_) | Target::Soap(_) | Target::Webhook(_) => None,
+            Target::Mllp(_) | Target::Soap(_) | Target::Fhir(_) | Target::Webhook(_) => None,
         }
     }
 
     pub const fn webhook(&self) -> Option<&WebhookTarget> {
         match self {
             Target::Webhook(endpoint) => Some(endpoint),
-            Target::Rest(_) | Target::Mllp(_) | Target::Soap(_) => None,
+            Target::Rest(_) | Target::Mllp(_) | Target::Soap(_) | Target::Fhir(_) => None,
         }
     }
 
     pub const fn mllp(&self) -> Option<&MllpTarget> {
         match self {
             Target::Mllp(mllp) => Some(mllp),
-            Target::Rest(_) | Target::Soap(_) | Target::Webhook(_) => None,
+            Target::Rest(_) | Target::Soap(_) | Target::Fhir(_) | Target::Webhook(_) => None,
         }
     }
 
     pub fn soap(&self) -> Option<&SoapTarget> {
         match self {
             Target::Soap(soap) => Some(soap),
-            Target::Rest(_) | Target::Mllp(_) | Target::Webhook(_) => None,
+            Target::Rest(_) | Target::Mllp(_) | Target::Fhir(_) | Target::Webhook(_) => None,
+        }
+    }
+
+    pub fn fhir(&self) -> Option<&FhirTarget> {
+        match self {
+            Target::Fhir(fhir) => Some(fhir),
+            Target::Rest(_) | Target::Mllp(_) | Target::Soap(_) | Target::Webhook(_) => None,
         }
     }
 
@@ -175,6 +195,7 @@ impl Target {
         match self {
             Target::Rest(rest) => Some(rest),
             Target::Soap(soap) => Some(&soap.http),
+            Target::Fhir(fhir) => Some(&fhir.http),
             Target::Mllp(_) | Target::Webhook(_) => None,
         }
     }
@@ -184,6 +205,7 @@ impl Target {
         match self {
             Target::Rest(rest) => rest.address(),
             Target::Soap(soap) => soap.http.address(),
+            Target::Fhir(fhir) => fhir.http.address(),
             Target::Mllp(mllp) => mllp.address(),
             Target::Webhook(endpoint) => endpoint.url.to_string(),
         }
@@ -195,6 +217,7 @@ impl Target {
             Target::Rest(rest) => rest.data_format,
             Target::Mllp(_) => DataFormat::Hl7,
             Target::Soap(_) => DataFormat::Soap,
+            Target::Fhir(_) => DataFormat::Fhir,
             Target::Webhook(_) => DataFormat::Json,
         }
     }
@@ -203,6 +226,7 @@ impl Target {
     pub fn only_reads(&self, head: &RequestHead) -> bool {
         match self {
             Target::Rest(_) => head.method.only_reads(),
+            Target::Fhir(_) => crate::fhir::only_reads(head),
             // What an endpoint is sent always means something to it, and nobody but the service knows whether an operation of SOAP only reads.
             Target::Mllp(_) | Target::Soap(_) | Target::Webhook(_) => false,
         }

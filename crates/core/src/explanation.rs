@@ -66,6 +66,10 @@ pub const fn explain(failure: Failure, status: Option<u16>) -> Explanation {
             "The remote system read the message and refused it: a negative acknowledgment or a fault.",
             "Read what it said: usually the message is at fault. Edit the body, then retry; the same message gets the same answer.",
         ),
+        Failure::Partial => (
+            "The remote system acted on some entries of the batch and refused others.",
+            "Read its answer: each entry has an outcome of its own. Edit the body to those that it refused, then retry.",
+        ),
         Failure::NoAck => (
             "The message was sent and no acknowledgment of it came, so the remote system may have acted on it.",
             "Ask there whether it arrived; check `recv_timeout` and that it answers with our MSH-10.",

@@ -21,13 +21,15 @@ pub enum Failure {
     Expired,
     TooOld,
     Rejected,
+    /// Some entries of a batch were refused and the others done.
+    Partial,
     NoAck,
     Interrupted,
     Discarded,
 }
 
 impl Failure {
-    pub const ALL: [Failure; 16] = [
+    pub const ALL: [Failure; 17] = [
         Failure::Status,
         Failure::Timeout,
         Failure::Unreachable,
@@ -41,6 +43,7 @@ impl Failure {
         Failure::Expired,
         Failure::TooOld,
         Failure::Rejected,
+        Failure::Partial,
         Failure::NoAck,
         Failure::Interrupted,
         Failure::Discarded,
@@ -61,6 +64,7 @@ impl Failure {
             Failure::Expired => "expired",
             Failure::TooOld => "too_old",
             Failure::Rejected => "rejected",
+            Failure::Partial => "partial",
             Failure::NoAck => "no_ack",
             Failure::Interrupted => "interrupted",
             Failure::Discarded => "discarded",
@@ -74,6 +78,11 @@ impl Failure {
     /// It was given up for its age alone: another try without a new age ends the same way.
     pub const fn is_of_age(self) -> bool {
         matches!(self, Failure::Expired | Failure::TooOld)
+    }
+
+    /// Nothing sends it again but a person: it was given up for its age, or part of it would be done twice.
+    pub const fn is_a_persons(self) -> bool {
+        self.is_of_age() || matches!(self, Failure::Partial)
     }
 
     /// Only these count towards switching an endpoint off (D29).

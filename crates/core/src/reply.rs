@@ -5,6 +5,7 @@
 use bytes::Bytes;
 
 use crate::ack::Ack;
+use crate::fhir::FhirAnswer;
 use crate::message::HeaderList;
 use crate::soap::{SoapAnswer, SoapFault};
 
@@ -36,6 +37,7 @@ pub struct Answer {
 pub enum Said {
     Ack(Ack),
     Soap(Box<SoapAnswer>),
+    Fhir(Box<FhirAnswer>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,7 +90,7 @@ impl Answer {
     pub fn ack(&self) -> Option<&Ack> {
         match self.said.as_ref()? {
             Said::Ack(ack) => Some(ack),
-            Said::Soap(_) => None,
+            Said::Soap(_) | Said::Fhir(_) => None,
         }
     }
 
@@ -96,7 +98,15 @@ impl Answer {
     pub fn soap(&self) -> Option<&SoapAnswer> {
         match self.said.as_ref()? {
             Said::Soap(answer) => Some(answer),
-            Said::Ack(_) => None,
+            Said::Ack(_) | Said::Fhir(_) => None,
+        }
+    }
+
+    /// What the server says about a resource, over FHIR.
+    pub fn fhir(&self) -> Option<&FhirAnswer> {
+        match self.said.as_ref()? {
+            Said::Fhir(answer) => Some(answer),
+            Said::Ack(_) | Said::Soap(_) => None,
         }
     }
 
@@ -106,6 +116,10 @@ impl Answer {
 
     /// What is wrong with an answer that may still be a delivery (D24).
     pub fn remark(&self) -> Option<&str> {
-        self.soap()?.remark.as_deref()
+        match self.said.as_ref()? {
+            Said::Ack(_) => None,
+            Said::Soap(answer) => answer.remark.as_deref(),
+            Said::Fhir(answer) => answer.remark.as_deref(),
+        }
     }
 }

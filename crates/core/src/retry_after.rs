@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use crate::Answer;
 use crate::time::{Timestamp, Wait};
 
 /// What a `Retry-After` header says, in either of its forms.
@@ -94,6 +95,16 @@ pub fn honoured(rule: RetryAfterRule, status: u16, header: Option<&str>, now: Ti
     Some(longest.map_or(asked, |longest| asked.min(longest)))
 }
 
+/// The same of a whole answer. A date is held against the server's own clock where it says what time it has: its clock and ours may differ (F20).
+pub fn asked_by(rule: RetryAfterRule, answer: &Answer, now: Timestamp) -> Option<Wait> {
+    let theirs = answer.headers.get("date").and_then(RetryAfter::parse);
+    let now = match theirs {
+        Some(RetryAfter::Date(theirs)) => theirs,
+        Some(RetryAfter::Seconds(_)) | None => now,
+    };
+    honoured(rule, answer.status?, answer.headers.get("retry-after"), now)
+}
+
 fn timestamp(date: SystemTime) -> Option<Timestamp> {
     let since_epoch = date.duration_since(UNIX_EPOCH).ok()?;
     i64::try_from(since_epoch.as_millis()).ok().map(Timestamp::from_millis)
@@ -121,6 +132,26 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(RetryAfter::parse(text), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn z04_f20_a_date_is_held_against_the_clock_of_whoever_wrote_it() {
+        let answer = |date: Option<&str>| {
+            let mut answer = Answer { status: Some(429), ..Answer::default() };
+            let fields = [("Retry-After", Some("Sun, 06 Nov 1994 09:00:30 GMT")), ("Date", date)];
+            for (name, value) in fields {
+                let value = value.map(|value| answer.headers.push(name.to_owned(), value.to_owned()));
+                assert!(value.is_none_or(|pushed| pushed.is_ok()));
+            }
+            answer
+        };
+        // Their clock is ten minutes ahead of ours.
+        let asked = |date| asked_by(RetryAfterRule::Replaces, &answer(date), NOW);
+        assert_eq!(asked(Some("Sun, 06 Nov 1994 09:00:00 GMT")), Some(Wait::from_secs(30)));
+        assert_eq!(asked(None), Some(Wait::from_secs(653)));
+        for junk in ["soon", "5", ""] {
+            assert_eq!(asked(Some(junk)), Some(Wait::from_secs(653)), "{junk}");
         }
     }
 

@@ -35,6 +35,8 @@ pub enum SecurityKind {
     ApiKey,
     Bearer,
     OAuth2,
+    /// Client credentials by a signed assertion: SMART Backend Services of HL7.
+    Smart,
     /// WS-Security, in the envelope of SOAP.
     Wss,
 }
@@ -50,6 +52,8 @@ pub enum SecuritySpec {
     Bearer,
     /// Client credentials, RFC 6749, section 4.4.
     OAuth2(ClientCredentials),
+    /// The same, the client proving itself by an assertion that it signs (RFC 7523).
+    Smart { client: ClientCredentials, algorithm: SigningAlgorithm, key_id: String },
     /// A UsernameToken in the envelope of a SOAP request; it has no header of HTTP.
     Wss { username: String, password_type: PasswordType },
 }
@@ -80,11 +84,36 @@ pub struct ClientCredentials {
 pub enum ClientAuth {
     Basic,
     Body,
+    /// Nothing but the assertion.
+    Assertion,
+}
+
+/// How an assertion is signed; the two that SMART asks every server for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SigningAlgorithm {
+    Rs384,
+    Es384,
+}
+
+impl SigningAlgorithm {
+    /// As a JWT names it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            SigningAlgorithm::Rs384 => "RS384",
+            SigningAlgorithm::Es384 => "ES384",
+        }
+    }
 }
 
 impl SecurityKind {
-    pub const ALL: [SecurityKind; 5] =
-        [SecurityKind::BasicAuth, SecurityKind::ApiKey, SecurityKind::Bearer, SecurityKind::OAuth2, SecurityKind::Wss];
+    pub const ALL: [SecurityKind; 6] = [
+        SecurityKind::BasicAuth,
+        SecurityKind::ApiKey,
+        SecurityKind::Bearer,
+        SecurityKind::OAuth2,
+        SecurityKind::Smart,
+        SecurityKind::Wss,
+    ];
 
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -92,6 +121,7 @@ impl SecurityKind {
             SecurityKind::ApiKey => "apikey",
             SecurityKind::Bearer => "bearer",
             SecurityKind::OAuth2 => "oauth2",
+            SecurityKind::Smart => "smart",
             SecurityKind::Wss => "wss",
         }
     }
@@ -107,6 +137,7 @@ impl SecurityKind {
             SecurityKind::ApiKey => "key",
             SecurityKind::Bearer => "token",
             SecurityKind::OAuth2 => "client_secret",
+            SecurityKind::Smart => "private_key",
         }
     }
 }
@@ -118,6 +149,7 @@ impl SecuritySpec {
             SecuritySpec::ApiKey { .. } => SecurityKind::ApiKey,
             SecuritySpec::Bearer => SecurityKind::Bearer,
             SecuritySpec::OAuth2(_) => SecurityKind::OAuth2,
+            SecuritySpec::Smart { .. } => SecurityKind::Smart,
             SecuritySpec::Wss { .. } => SecurityKind::Wss,
         }
     }

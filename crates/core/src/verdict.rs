@@ -3,8 +3,9 @@
 //! This module must not know of retries, queues or clocks; `decide` draws the consequences.
 
 use crate::ack::AckMeaning;
-use crate::connection::{RetryOn, Target};
-use crate::soap::SoapVersion;
+use crate::connection::{PartialBatch, RetryOn, Target};
+use crate::soap::{SoapAnswer, SoapVersion};
+use crate::success_if::SuccessIf;
 use crate::{Failure, NoAnswer, NoAnswerKind, Reply};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub enum Again {
     Worthwhile,
     /// The message itself is at fault (Z15).
     Pointless,
+    /// Part of it was done, and would be done twice.
+    Harmful,
     /// It may not be sent at all (R14).
     Refused,
 }
@@ -38,7 +41,8 @@ pub fn of(target: &Target, reply: &Reply) -> Verdict {
     match target {
         Target::Rest(_) | Target::Webhook(_) => over_http(reply),
         Target::Mllp(mllp) => over_mllp(mllp.retry_on, reply),
-        Target::Soap(soap) => over_soap(soap.version, reply),
+        Target::Soap(soap) => over_soap(soap.version, soap.success_if.as_ref(), reply),
+        Target::Fhir(fhir) => over_fhir(fhir.partial, reply),
     }
 }
 
@@ -84,11 +88,19 @@ pub fn over_mllp(retry_on: RetryOn, reply: &Reply) -> Verdict {
 /// The verdict over SOAP: a fault is a failure under any status, and without one the status decides, also where the envelope cannot be read (D24).
 ///
 /// Every failure may be tried again: settings are live, so a mended connection makes another envelope of the same message.
-pub fn over_soap(version: SoapVersion, reply: &Reply) -> Verdict {
+pub fn over_soap(version: SoapVersion, success_if: Option<&SuccessIf>, reply: &Reply) -> Verdict {
     let asked = version.as_str();
     let Some(answer) = reply.answer() else { return over_http(reply) };
     let Some(fault) = answer.fault() else {
         let mut verdict = over_http(reply);
+        if let Some(error) = not_a_success(success_if, &verdict, answer.soap()) {
+            return Verdict::Failed(Failed {
+                failure: Failure::Rejected,
+                error,
+                again: Again::Worthwhile,
+                status: None,
+            });
+        }
         if let (Verdict::Failed(failed), Some(415)) = (&mut verdict, answer.status) {
             failed.error =
                 format!("HTTP 415: the server does not take messages of SOAP {asked}; is `soap_version` right?");
@@ -104,6 +116,43 @@ pub fn over_soap(version: SoapVersion, reply: &Reply) -> Verdict {
         error.push_str(&format!("; SOAP {asked} was spoken: is `soap_version` right?"));
     }
     Verdict::Failed(Failed { failure: Failure::Rejected, error, again: Again::Worthwhile, status })
+}
+
+/// What a delivery lacks that has to say more than 2xx (S04). An envelope that cannot be read says nothing, and stays a delivery (D24).
+fn not_a_success(success_if: Option<&SuccessIf>, verdict: &Verdict, said: Option<&SoapAnswer>) -> Option<String> {
+    let said = said.filter(|said| said.remark.is_none() && *verdict == Verdict::Delivered)?;
+    success_if?.refuses(&said.data).map(|why| format!("the answer is no success: {why}"))
+}
+
+/// The verdict over FHIR: the status decides, whatever the body says beside it; 304 answers a conditional read.
+///
+/// A batch is answered 200 although entries of it were refused. It is a failure then, and never sent again by itself: what was done would be
+/// done twice. Statuses are tried again as over REST, also 409, 412 and 422: what an entry refers to may be there by then.
+pub fn over_fhir(partial: PartialBatch, reply: &Reply) -> Verdict {
+    let Some(said) = reply.answer().and_then(|answer| answer.fhir()) else { return over_http(reply) };
+    let status = reply.answer().and_then(|answer| answer.status);
+    if said.not_modified && status == Some(304) {
+        return Verdict::Delivered;
+    }
+    let mut verdict = over_http(reply);
+    match &mut verdict {
+        Verdict::Delivered => match (partial, said.refused_entries()) {
+            (PartialBatch::Failed, Some(error)) => {
+                Verdict::Failed(Failed { failure: Failure::Partial, error, again: Again::Harmful, status: None })
+            }
+            _ => Verdict::Delivered,
+        },
+        Verdict::Failed(failed) => {
+            if let Some(explained) = said.explained() {
+                failed.error.push_str(": ");
+                failed.error.push_str(&explained);
+            }
+            if let Some(entries) = said.conditional_entries().filter(|_| status == Some(412)) {
+                failed.error.push_str(&entries);
+            }
+            verdict
+        }
+    }
 }
 
 fn unanswered(none: &NoAnswer) -> Verdict {
@@ -133,7 +182,8 @@ fn status_error(status: u16) -> String {
 mod tests {
     use super::*;
     use crate::ack::{Ack, AckCode};
-    use crate::soap::{SoapAnswer, SoapFault};
+    use crate::fhir::{Entry, FhirAnswer, Issue};
+    use crate::soap::SoapFault;
     use crate::{Answer, Said};
 
     fn answered(status: u16, incomplete: bool) -> Reply {
@@ -217,7 +267,7 @@ mod tests {
     #[test]
     fn d24_a_fault_is_a_failure_under_any_status_and_worth_another_attempt() {
         for status in [200, 400, 429, 500] {
-            let Verdict::Failed(failed) = over_soap(SoapVersion::V11, &faulted(status, "Server")) else {
+            let Verdict::Failed(failed) = over_soap(SoapVersion::V11, None, &faulted(status, "Server")) else {
                 panic!("{status}")
             };
             assert_eq!((failed.failure, failed.again), (Failure::Rejected, Again::Worthwhile));
@@ -225,8 +275,89 @@ mod tests {
             assert_eq!(failed.status, Some(status).filter(|status| *status != 200));
             assert_eq!(failed.error, format!("SOAP fault Server: no bed (HTTP {status})"));
         }
-        let Verdict::Failed(failed) = over_soap(SoapVersion::V12, &faulted(500, "VersionMismatch")) else { panic!() };
+        let Verdict::Failed(failed) = over_soap(SoapVersion::V12, None, &faulted(500, "VersionMismatch")) else {
+            panic!()
+        };
         assert!(failed.error.contains("SOAP 1.2 was spoken"), "{}", failed.error);
+    }
+
+    // proves: Z34
+    #[test]
+    fn z34_s04_an_answer_that_says_no_under_200_is_a_failure_where_somebody_said_how_to_tell() {
+        let wants = SuccessIf::parse("/status = OK").unwrap();
+        let says = |data: serde_json::Value, remark: Option<&str>| {
+            let said = SoapAnswer { data, remark: remark.map(str::to_owned), ..SoapAnswer::default() };
+            Reply::Answered(Answer { status: Some(200), said: Some(Said::Soap(Box::new(said))), ..Answer::default() })
+        };
+        let no = serde_json::json!({"status": "ERROR"});
+        let over = |reply: &Reply| over_soap(SoapVersion::V11, Some(&wants), reply);
+        let Verdict::Failed(failed) = over(&says(no.clone(), None)) else { panic!("delivered") };
+        assert_eq!((failed.failure, failed.again, failed.status), (Failure::Rejected, Again::Worthwhile, None));
+        assert!(failed.error.contains("`/status` is `ERROR`"), "{}", failed.error);
+        assert_eq!(over(&says(serde_json::json!({"status": "OK"}), None)), Verdict::Delivered);
+        assert_eq!(over(&says(no, Some("it was cut"))), Verdict::Delivered, "D24");
+        assert_eq!(over(&Reply::of_status(202)), Verdict::Delivered, "a one-way operation has no answer");
+    }
+
+    fn resource(status: u16, said: FhirAnswer) -> Reply {
+        Reply::Answered(Answer { status: Some(status), said: Some(Said::Fhir(Box::new(said))), ..Answer::default() })
+    }
+
+    fn issue(diagnostics: &str) -> Issue {
+        Issue {
+            severity: "error".to_owned(),
+            code: "invalid".to_owned(),
+            diagnostics: diagnostics.to_owned(),
+            ..Issue::default()
+        }
+    }
+
+    // proves: Z33
+    #[test]
+    fn z33_f08_f10_the_status_decides_and_an_outcome_explains() {
+        let said = FhirAnswer { issues: vec![issue("no date")], ..FhirAnswer::default() };
+        // F10: an OperationOutcome on success changes nothing.
+        assert_eq!(over_fhir(PartialBatch::Failed, &resource(201, said.clone())), Verdict::Delivered);
+        for status in [400, 409, 412, 422, 429, 500] {
+            let Verdict::Failed(failed) = over_fhir(PartialBatch::Failed, &resource(status, said.clone())) else {
+                panic!("{status}")
+            };
+            assert_eq!(
+                (failed.failure, failed.again, failed.status),
+                (Failure::Status, Again::Worthwhile, Some(status))
+            );
+            assert_eq!(failed.error, format!("HTTP {status}: error:invalid: no date"));
+        }
+        let bare = resource(503, FhirAnswer::default());
+        assert_eq!(over_fhir(PartialBatch::Failed, &bare), over_http(&Reply::of_status(503)));
+        let conditional = FhirAnswer { conditional: vec![1, 4], ..said };
+        let Verdict::Failed(failed) = over_fhir(PartialBatch::Failed, &resource(412, conditional)) else { panic!() };
+        assert!(failed.error.ends_with("; entries with a condition: 1, 4"), "{}", failed.error);
+    }
+
+    // proves: Z12
+    #[test]
+    fn z12_f24_only_a_conditional_read_is_answered_304() {
+        let said = |not_modified| FhirAnswer { not_modified, ..FhirAnswer::default() };
+        assert_eq!(over_fhir(PartialBatch::Failed, &resource(304, said(true))), Verdict::Delivered);
+        assert!(matches!(over_fhir(PartialBatch::Failed, &resource(304, said(false))), Verdict::Failed(_)));
+    }
+
+    // proves: Z33
+    #[test]
+    fn z33_f13_a_batch_with_refused_entries_is_a_failure_that_is_not_sent_again() {
+        let entry = |status| Entry { status, ..Entry::default() };
+        let refused = Entry { issues: vec![issue("who?")], ..entry(Some(404)) };
+        let mixed = FhirAnswer { entries: vec![entry(Some(201)), refused, entry(None)], ..FhirAnswer::default() };
+        let Verdict::Failed(failed) = over_fhir(PartialBatch::Failed, &resource(200, mixed.clone())) else { panic!() };
+        assert_eq!((failed.failure, failed.again, failed.status), (Failure::Partial, Again::Harmful, None));
+        assert_eq!(
+            failed.error,
+            "2 of 3 entries were not done: entry 2: HTTP 404: error:invalid: who?; entry 3: without a status"
+        );
+        assert_eq!(over_fhir(PartialBatch::Delivered, &resource(200, mixed)), Verdict::Delivered);
+        let whole = FhirAnswer { entries: vec![entry(Some(200)), entry(Some(304))], ..FhirAnswer::default() };
+        assert_eq!(over_fhir(PartialBatch::Failed, &resource(200, whole)), Verdict::Delivered);
     }
 
     #[test]
@@ -236,9 +367,9 @@ mod tests {
             let said = Some(Said::Soap(Box::new(remark.clone())));
             Reply::Answered(Answer { status: Some(status), said, ..Answer::default() })
         };
-        assert_eq!(over_soap(SoapVersion::V11, &reply(200)), Verdict::Delivered);
-        assert_eq!(over_soap(SoapVersion::V11, &reply(502)), over_http(&Reply::of_status(502)));
-        let Verdict::Failed(failed) = over_soap(SoapVersion::V12, &reply(415)) else { panic!() };
+        assert_eq!(over_soap(SoapVersion::V11, None, &reply(200)), Verdict::Delivered);
+        assert_eq!(over_soap(SoapVersion::V11, None, &reply(502)), over_http(&Reply::of_status(502)));
+        let Verdict::Failed(failed) = over_soap(SoapVersion::V12, None, &reply(415)) else { panic!() };
         assert!(failed.error.contains("soap_version"), "{}", failed.error);
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use postrider_core::alert::{Alert, AlertKind, AlertThresholds, Crossing, Rule};
+use postrider_core::blocked::blocked_by;
 use postrider_core::connection::Connection;
 use postrider_core::growth::Growth;
 use postrider_core::id::{AlertId, BodyId, ConnectionId, EventId, ProjectId, TopicId};
@@ -164,10 +165,13 @@ async fn look_at_queue(
     let may_be_blocked = connection.spec.policy.queue.ordered
         && (head_is_old || book.open.contains_key(&(AlertKind::HeadBlocked, Some(connection.id))));
     let blocked = if may_be_blocked { head_blocked_for(shared, connection.id, now).await? } else { 0 };
+    let rejected = if head_blocked_minutes > 0 { head_is_rejected(shared, connection, summary).await? } else { false };
     let grown = book.growth.entry(connection.id).or_default().step(now, summary.dead, GROWTH_WINDOW);
     for (kind, high, value) in [
         (AlertKind::OldestWaiting, oldest_waiting_minutes, waited),
         (AlertKind::HeadBlocked, head_blocked_minutes, blocked),
+        // At once, since it never goes by itself; turned off with the one above.
+        (AlertKind::HeadRejected, head_blocked_minutes.min(1), rejected.into()),
         (AlertKind::DeadLetters, dead_letters, summary.dead),
         (AlertKind::DeadLettersGrowing, dead_letters_growth, grown),
         (AlertKind::EndpointFailing, endpoint_failing_minutes, book.failing_for(connection.id, now)),
@@ -189,6 +193,20 @@ async fn head_blocked_for(shared: &Shared, id: ConnectionId, now: Timestamp) -> 
     let Some(head) = head.filter(|head| head.progress.failure.is_some()) else { return Ok(0) };
     let first = shared.store.attempts(head.id).await?.into_iter().find(|attempt| attempt.failure.is_some());
     Ok(first.map_or(0, |attempt| now.since(attempt.started_at).as_millis() / MINUTE_MS))
+}
+
+/// Whether the receiver has refused the head for good (D25). Only queues that this can happen to are looked into.
+async fn head_is_rejected(
+    shared: &Shared,
+    connection: &Connection,
+    summary: &QueueSummary,
+) -> Result<bool, StoreError> {
+    let may_be = connection.spec.target.mllp().is_some() && !connection.spec.policy.dlq.use_dlq && summary.waiting > 0;
+    if !may_be {
+        return Ok(false);
+    }
+    let head = shared.store.queue(connection.id, PageRequest { limit: 1, cursor: None }).await?.items.pop();
+    Ok(head.is_some_and(|head| blocked_by(connection, &head.progress).is_some()))
 }
 
 /// Holds a value against its rule, and tells what crosses it.

@@ -160,7 +160,8 @@ pub(crate) fn read_again(known: &Connection, written: &Map<String, Value>) -> Re
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowChange {
     pub verification: Option<Verification>,
-    pub switches_on: bool,
+    /// It is on again, in this epoch from now on.
+    pub switches_on: Option<u32>,
 }
 
 /// The same for an endpoint and its row, in one transaction. `Conflict` when somebody else changed it meanwhile.
@@ -183,10 +184,11 @@ pub(crate) async fn write_endpoint(
         connection: Box::new((*connection).clone()),
         version: known.version,
         verification: row.verification,
-        switches_on: row.switches_on,
+        switches_on: row.switches_on.is_some(),
     };
     shared.store.change(change, entry).await.map_err(|error| named(error, known))?;
-    endpointing::read_one_anew(shared, known.id).await?;
+    // It is written: from here on nothing may fail, or what is known here is not what is stored.
+    endpointing::row_changed(shared, known.id, row);
     shared.connections.put(Arc::clone(&connection));
     tell(shared, connection.id);
     Ok(connection)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use postrider_core::connection::{Connection, ConnectionKind};
 use postrider_core::endpoint::{EndpointState, Verification};
+use postrider_core::health::EndpointHealth;
 use postrider_core::id::{ConnectionId, EndpointId, ProjectId};
 use postrider_core::log;
 use postrider_core::settings::SettingError;
@@ -208,6 +209,20 @@ pub(crate) async fn read_one_anew(shared: &Shared, id: ConnectionId) -> Result<(
         shared.endpoints.put_read(opened(shared, row), false);
     }
     Ok(())
+}
+
+/// As it has just been written.
+pub(crate) fn row_changed(shared: &Shared, id: ConnectionId, change: configuring::RowChange) {
+    shared.endpoints.foresee(id, |row| {
+        if let Some(verification) = change.verification {
+            (row.state.verification, row.verified_url) = (verification, None);
+        }
+        if let Some(epoch) = change.switches_on {
+            row.state = EndpointState { off: None, health: EndpointHealth::default(), epoch, ..row.state };
+            row.tell_at = None;
+        }
+        Some(())
+    });
 }
 
 /// Brings all endpoints into memory, and makes the row of each that has none, such as one that an import has made.

@@ -11,11 +11,12 @@ use postrider_core::id::{Cid, DeliveryId, EventId, JobId, ProjectId};
 use postrider_core::job::JobControl;
 use postrider_core::message::{HeaderList, Message};
 use postrider_core::outcome::Outcome;
+use postrider_core::reach::Reached;
 use postrider_core::readiness::Room;
 use postrider_core::topic::TopicName;
 use postrider_core::trace::TraceContext;
 use postrider_store::{Idempotency, Job, Jobs, PullSubscription, Pulled, Store, StoreFigures, StoreRead, Topic};
-use postrider_wire::Sender;
+use postrider_wire::{ReachMethod, Sender};
 use serde_json::{Map, Value};
 
 use crate::actor::Actor;
@@ -31,7 +32,7 @@ use crate::shared::Shared;
 use crate::tally::Figures;
 use crate::vault::Vault;
 use crate::vitals::Standing;
-use crate::{configuring, entry, lifecycle, topics};
+use crate::{configuring, entry, lifecycle, reaching, topics};
 
 /// A running engine. Clones share it.
 #[derive(Clone)]
@@ -231,6 +232,16 @@ impl Engine {
         paused: bool,
     ) -> Result<Arc<Connection>, Refusal> {
         configuring::set_paused(&self.shared, &self.actor, project, connection, paused).await
+    }
+
+    /// Tries whether its remote system can be reached now; nothing of it is stored.
+    pub async fn ping(
+        &self,
+        project: ProjectId,
+        connection: &ConnectionRef,
+        method: ReachMethod,
+    ) -> Result<Reached, Refusal> {
+        reaching::ping(&self.shared, project, connection, method).await
     }
 
     /// For new objects: what time it is, and where ids come from.

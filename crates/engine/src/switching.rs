@@ -27,9 +27,13 @@ use crate::shared::Shared;
 use crate::{configuring, quotas};
 
 impl Engine {
-    /// How an endpoint stands by the store, whichever server makes its attempts; a new one where it has no row yet.
+    /// How an endpoint stands, whichever server makes its attempts; a new one where it has no row yet.
     pub async fn endpoint_state(&self, connection: &Connection) -> Result<EndpointState, Refusal> {
-        let row = self.shared.store.endpoint(connection.id).await?;
+        let row = if self.shared.options.other_workers {
+            self.shared.store.endpoint(connection.id).await?
+        } else {
+            self.shared.endpoints.get(connection.id).map(|endpoint| endpoint.row.clone())
+        };
         Ok(row.map(|row| endpoints::standing(connection, &row)).unwrap_or_default())
     }
 
@@ -57,7 +61,7 @@ impl Engine {
         }
         let verification = if required { Verification::Pending } else { Verification::NotNeeded };
         let entry_after = json!({"verification": verification});
-        let row = configuring::RowChange { verification: Some(verification), switches_on: false };
+        let row = configuring::RowChange { verification: Some(verification), switches_on: None };
         configuring::write_endpoint(
             &self.shared,
             &self.actor,
@@ -81,16 +85,17 @@ async fn set_enabled(
     let known = endpointing::find(shared, project, id)?;
     let Some(target) = known.spec.target.webhook() else { return Ok(known) };
     let row = shared.store.endpoint(known.id).await?;
-    let off = row.and_then(|row| row.state.off);
-    let switches_on = enabled && off.is_some();
-    if target.enabled == enabled && !switches_on {
+    let state = row.map(|row| row.state).unwrap_or_default();
+    let off = state.off;
+    let switches_on = (enabled && off.is_some()).then(|| state.epoch.saturating_add(1));
+    if target.enabled == enabled && switches_on.is_none() {
         return Ok(known);
     }
     let written = enabled_as(&known.written, enabled);
     let spec = configuring::read_again(&known, &written)?;
     let action = if enabled { "endpoint.enable" } else { "endpoint.disable" };
     let row = configuring::RowChange { verification: None, switches_on };
-    let after = json!({"enabled": enabled, "switchedOff": off.filter(|_| !switches_on)});
+    let after = json!({"enabled": enabled, "switchedOff": off.filter(|_| switches_on.is_none())});
     let changed = configuring::write_endpoint(shared, actor, action, &known, row, after, |connection| {
         connection.written = written;
         connection.spec = spec;
@@ -153,6 +158,9 @@ pub(crate) fn swept(shared: &Shared, connection: &Connection, row: &EndpointRow,
 /// It is written: its owner is to be told, and whoever subscribes to such events.
 pub(crate) fn switched_off(shared: &Shared, id: ConnectionId, off: SwitchedOff, health: EndpointHealth) {
     shared.untold.notify_one();
+    let endpoint = EndpointId::of(id);
+    let reason = off.reason.as_str();
+    tracing::warn!(event = log::ENDPOINT_SWITCHED_OFF, %endpoint, reason, "an endpoint was switched off");
     let Some(connection) = shared.connections.get(id) else { return };
     let event = OperationalEvent::EndpointSwitchedOff {
         endpoint: announcer::subject(&connection),
@@ -167,8 +175,6 @@ pub(crate) fn switched_off(shared: &Shared, id: ConnectionId, off: SwitchedOff, 
 /// The server itself has done it.
 fn entry(shared: &Shared, connection: &Connection, state: &EndpointState, off: SwitchedOff) -> AuditEntry {
     let endpoint = EndpointId::of(connection.id);
-    let reason = off.reason.as_str();
-    tracing::warn!(event = log::ENDPOINT_SWITCHED_OFF, %endpoint, reason, "an endpoint is switched off");
     let entry = shared.audit_entry(&Actor::system(), Some(connection.project_id), "endpoint.switch_off");
     entry.about(endpoint, &connection.name).with_after(json!({
         "reason": off.reason,

@@ -249,3 +249,21 @@ async fn r16_an_unordered_queue_too_runs_only_a_bounded_number_of_commits_ahead(
     pass(60.0).await;
     assert_eq!((stage.remote.count(), stage.store.counts(None).await.unwrap().success), (200, 200));
 }
+
+/// What is settled while the store is asked for the next due time is not in its answer, and is due all the same.
+#[tokio::test(start_paused = true)]
+async fn z13_a_retry_is_not_lost_to_an_older_answer_about_the_next_due_time() {
+    let remote = Remote::new(|outgoing, nth| match (&outgoing.body[..], nth) {
+        (b"fails once", 0) => refused().after(500),
+        _ => status(200),
+    });
+    let (stage, store) = faltering(remote).await;
+    stage.connection("a", json!({"use_queue": true, "ordered": false, "concurrency": 2, "max_retries": 3})).await;
+    store.answer_next_due_late(1000);
+    stage.publish("a", "fails once").await;
+    stage.publish("a", "at once").await;
+    pass(10.0).await;
+    let seen: Vec<_> = stage.remote.seen().into_iter().map(|seen| (seen.body, seen.at_ms)).collect();
+    let times = seen.iter().filter(|(body, _)| body == "fails once").map(|(_, at)| *at).collect::<Vec<_>>();
+    assert_eq!(times, [0, 2500], "{seen:?}");
+}

@@ -83,8 +83,8 @@ pub use in_process::Postrider;
 
 pub use client::{
     Alert, ApiKey, Attempt, AuditActor, AuditEntry, AuditQuery, BatchResult, Call, Client, ClientError, Connection,
-    ConnectionState, DeadLetter, Delivery, DeliveryQuery, FieldProblem, Health, ImportOptions, Imported, ImportedKey,
-    ImportedObject, Job, JobAct, JobTarget, LineResult, Matching, Page, PageQuery, PlannedAttempt, Problem, Project,
-    Pulled, Response, Schedule, SecurityDefinition, SecurityState, SendResult, Subscription, Topic, TopicMessage, User,
-    UserChange, Whose,
+    ConnectionState, DeadLetter, Delivery, DeliveryQuery, FhirFields, FieldProblem, Health, ImportOptions, Imported,
+    ImportedKey, ImportedObject, Job, JobAct, JobTarget, LineResult, Matching, Page, PageQuery, PlannedAttempt,
+    Problem, Project, Pulled, Reached, Response, Schedule, SecurityDefinition, SecurityState, SendResult, StageTook,
+    Subscription, Topic, TopicMessage, User, UserChange, Whose,
 };

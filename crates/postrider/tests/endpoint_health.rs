@@ -250,6 +250,8 @@ async fn v04_so_many_deliveries_or_so_long_and_a_success_in_between_resets() {
     let health = until_health(&hooks, &endpoint, |health| health["enabled"] == false).await;
     assert_eq!((&health["switchedOff"]["reason"], &health["failedInARow"]), (&json!("failures_in_a_row"), &json!(3)));
     assert_eq!(hooks.until_status(&third, "DLQ").await[0]["failure"], "endpoint_off");
+    let (_, figures) = hooks.api.call("GET", "/metrics", "").await.unwrap();
+    assert!(figures.contains("postrider_endpoints{project=\"default\",state=\"switched_off\"} 1\n"), "{figures}");
     let on = act(&hooks, &endpoint, "enable").await;
     assert_eq!(on["health"]["failedInARow"], 0);
 
@@ -301,6 +303,7 @@ async fn r10_failed_messages_are_found_by_what_they_show_and_retried_by_filter()
     for (filter, count) in [
         (format!("endpoint={}", shop["id"].as_str().unwrap()), 2),
         ("event_type=lab.done".to_owned(), 1),
+        (format!("subscription={}", subscription["id"].as_str().unwrap()), 2),
         (format!("event_id={}", events[0]["eventId"].as_str().unwrap()), 1),
         ("error=status".to_owned(), 3),
         ("error=timeout".to_owned(), 0),

@@ -13,13 +13,15 @@ const IN_QUEUE: (bool, bool, bool) = (false, true, false);
 const IN_DLQ: (bool, bool, bool) = (false, false, true);
 const RETURNED: (bool, bool, bool) = (false, false, false);
 
-/// The three receivers, how each is started, and what it takes to get on with it.
-fn receivers() -> [(&'static [&'static str], Value); 3] {
+/// The receivers, how each is started, and what it takes to get on with it.
+fn receivers() -> [(&'static [&'static str], Value); 4] {
     [
         (&["mllp_python.py"], json!({})),
         (&["mllp_node.py", "simple-hl7"], json!({})),
         // It handles all earlier messages on a socket again with each new one, so each message gets its own.
         (&["mllp_node.py", "node-hl7-server"], json!({"keep_open": false})),
+        // It closes the socket after each answer, sometimes only after the next message has begun.
+        (&["mllp_hl7apy.py"], json!({"keep_open": false})),
     ]
 }
 
@@ -190,6 +192,123 @@ async fn m03_a_receiver_that_repeats_old_acknowledgments_is_understood() {
     lab.bench.server.stop().await;
 }
 
+// proves: Z32
+#[tokio::test(flavor = "multi_thread")]
+async fn z32_a_message_may_be_called_so_and_is_there_once() {
+    let lab = Lab::start(&["mllp_python.py"]).await;
+    lab.connection("lis", &json!({}), json!({})).await;
+    let send = async |request: Value| lab.bench.call("POST", "/connections/lis/send", &request).await;
+    let (_, result) = send(json!({"message": adt("1")})).await;
+    assert_eq!((flags(&result), &result["response"]["ack_code"]), (OK, &json!("AA")), "{result}");
+    for both in [json!({"message": adt("2"), "body": adt("2")}), json!({"message": adt("2"), "body_base64": "TVNI"})] {
+        let (status, refused) = send(both).await;
+        let errors = refused["errors"].as_array().unwrap();
+        assert_eq!((status, errors.len(), &errors[0]["field"]), (422, 1, &json!("message")), "{refused}");
+    }
+    assert_eq!(lab.seen(), ["1"]);
+    lab.bench.server.stop().await;
+}
+
+// proves: Z14
+#[tokio::test(flavor = "multi_thread")]
+async fn z14_m37_a_large_message_is_not_overtaken_by_small_ones() {
+    let lab = Lab::start(&["mllp_python.py", "--limit", "4000000"]).await;
+    lab.connection("lis", &json!({}), json!({"use_queue": true, "max_msg_size": 4_000_000})).await;
+    lab.bench.call("POST", "/connections/lis/pause", &Value::Null).await;
+    let large = format!("{}OBX|1|ED|PDF||^^^Base64^{}\r", adt("0"), "A".repeat(1_600_000));
+    lab.bench.publish("lis", &large).await;
+    let mut last = String::new();
+    for small in 1..5 {
+        last = lab.bench.publish("lis", &adt(&small.to_string())).await;
+    }
+    lab.bench.call("POST", "/connections/lis/resume", &Value::Null).await;
+    lab.bench.until_status(&last, "SUCCESS").await;
+    assert_eq!(lab.seen(), ["0", "1", "2", "3", "4"]);
+    lab.bench.server.stop().await;
+}
+
+// proves: D25, P09, D44
+#[tokio::test(flavor = "multi_thread")]
+async fn d25_a_head_that_was_refused_for_good_shows_rings_and_is_set_aside() {
+    let lab = Lab::start(&["mllp_python.py"]).await;
+    let settings = json!({"use_queue": true, "use_dlq": false, "max_retries": 2, "retry_sleep_time": 0});
+    lab.connection("lis", &json!({}), settings).await;
+    let head = lab.bench.publish("lis", &adt("1-AE")).await;
+    let behind = lab.bench.publish("lis", &adt("2")).await;
+    lab.bench.until_attempted(&head).await;
+    let state = async || lab.bench.call("GET", "/connections/lis", &Value::Null).await.1["state"]["blocked"].clone();
+    assert_eq!(state().await, "AE");
+    let (_, listed) = lab.bench.call("GET", "/connections", &Value::Null).await;
+    assert_eq!(listed["data"][0]["state"]["blocked"], "AE", "{listed}");
+    let (_, queue) = lab.bench.call("GET", "/connections/lis/queue", &Value::Null).await;
+    let shown: Vec<&Value> = queue["data"].as_array().unwrap().iter().map(|one| &one["blocked"]).collect();
+    assert_eq!(shown, [&json!("AE"), &Value::Null], "{queue}");
+    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_postrider"));
+    command
+        .args(["connections", "list"])
+        .env("POSTRIDER_SERVER", &lab.bench.server.address)
+        .env("POSTRIDER_KEY", harness::KEY);
+    let told = String::from_utf8(command.output().await.unwrap().stdout).unwrap();
+    assert!(told.contains("blocked: AE"), "{told}");
+    assert_eq!(lab.bench.delivery(&behind).await["status"], "PENDING");
+    let (status, answer) = lab.bench.call("POST", &format!("/deliveries/{head}/set-aside"), &Value::Null).await;
+    assert_eq!(status, 200, "{answer}");
+    lab.bench.until_status(&behind, "SUCCESS").await;
+    assert_eq!(state().await, Value::Null);
+    lab.bench.server.stop().await;
+}
+
+/// What a receiver says, written by the test and framed by mllp-http.
+async fn answering(ack: &str) -> (Peer, Peer) {
+    let http = Peer::start("http_receiver.py").await;
+    http.call("PUT", "/__script", &json!({"rules": [{"answers": [{"status": 200, "body": ack}]}]})).await;
+    let mllp = Peer::start_with(&["mllp_bridge.py", &http.address]).await;
+    (http, mllp)
+}
+
+// proves: Z01, Z32
+#[tokio::test(flavor = "multi_thread")]
+async fn z32_m08_m11_m12_m35_whatever_a_receiver_answers_is_read_by_its_own_rules() {
+    let bench = Bench::start().await;
+    let ack = |msa: &str| format!("MSH|^~\\&|LIS|GH|HIS|GH|20260312||ACK|A1|P|2.5\r{msa}\r");
+    for (at, (answer, wanted, code)) in [
+        (ack("MSA|CA|1"), OK, Some("CA")),
+        (ack("MSA|CE|1|not known"), RETURNED, Some("CE")),
+        (ack("MSA|CR|1"), RETURNED, Some("CR")),
+        // M11: other delimiters, by its own header.
+        ("MSH:;~\\&:LIS:GH:HIS:GH:20260312::ACK:A1:P:2.5\rMSA:AE:1:bed taken\r".to_owned(), RETURNED, Some("AE")),
+        // M35: an answer of its own kind acknowledges.
+        (ack("MSA|AA|1").replace("||ACK|", "||ADR^A19|"), OK, Some("AA")),
+        // M28, M29: line feeds, no end of the last segment.
+        (ack("MSA|AA|1").replace('\r', "\n").trim_end().to_owned(), OK, Some("AA")),
+        // M04: whose it is, is not said; M12: nothing that can be read; M05: a code that there is not.
+        (ack("MSA|AA|"), RETURNED, None),
+        (ack("MSA|AA|2"), RETURNED, None),
+        ("thank you".to_owned(), RETURNED, None),
+        // M40: the commit block of MLLP release 2 is nobody's acknowledgment.
+        ("\u{6}".to_owned(), RETURNED, None),
+        (ack("MSA|OK|1"), RETURNED, None),
+        (ack("ERR|x"), RETURNED, None),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (_http, peer) = answering(&answer).await;
+        let name = format!("lis{at}");
+        let address = peer.address.strip_prefix("http://").unwrap();
+        mllp(&bench, &name, address, &json!({}), json!({"recv_timeout": 1500})).await;
+        let (_, result) = bench.send(&name, &adt("1")).await;
+        assert_eq!(flags(&result), wanted, "{answer:?}: {result}");
+        let response = &result["response"]["ack_code"];
+        assert_eq!(response.as_str(), code, "{answer:?}: {result}");
+        if code.is_none() {
+            let id = result["msg_id"].as_str().unwrap();
+            assert_eq!(bench.until_status(id, "FAILED").await["failure"], "no_ack", "{answer:?}: {result}");
+        }
+    }
+    bench.server.stop().await;
+}
+
 // proves: Z03, D13
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_go_over_mllp_is_refused_and_nothing_is_stored() {
@@ -199,6 +318,8 @@ async fn what_cannot_go_over_mllp_is_refused_and_nothing_is_stored() {
         (json!({"body": "hello"}), "body", "does not begin with MSH"),
         (json!({"body": {"resourceType": "Patient"}}), "body", "a string"),
         (json!({"body": adt("")}), "body", "MSH-10 is empty"),
+        // M31: UTF-16, in which the bytes of the framing may be halves of letters.
+        (json!({"body_base64": "//5NAFMASAB8AA=="}), "body", "does not begin with MSH"),
         (json!({"body": format!("{}\u{1c}", adt("1"))}), "body", "0x1C"),
         (json!({"body": adt("1") + &"OBX|".repeat(60)}), "body", "at most 200 bytes"),
         (json!({"body": adt("1"), "path": "/x"}), "path", "only the body is sent"),

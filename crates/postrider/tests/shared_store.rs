@@ -13,13 +13,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use harness::{Api, KEY, Receiver, Server, pseudo_random};
+use harness::{Api, KEY, Receiver, Remote, Server, pseudo_random};
 use tokio::process::{Child, Command};
 
 const PROJECT: &str = "/api/v1/projects/default";
 const LEASE_SECONDS: &str = "3";
 /// For what must come sooner or later, on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+const SECRETS_KEY: &str = "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=";
 
 /// A schema of its own on the tests' database, gone at the end.
 struct Database {
@@ -65,6 +67,8 @@ fn command(verb: &str, database: &Database, data: &Path) -> Command {
 async fn serve(database: &Database, data: &Path) -> Server {
     let mut command = command("serve", database, data);
     command.args(["--listen", "127.0.0.1:0"]);
+    // Signing keys are sealed under one key for all of them.
+    command.env("POSTRIDER_SECRETS_KEY", SECRETS_KEY).env("POSTRIDER_ALLOW_PRIVATE", "127.0.0.0/8");
     Server::of(command).await
 }
 
@@ -247,6 +251,70 @@ async fn d47_a_change_on_one_server_holds_on_the_other() {
     })
     .await;
     assert_eq!(receiver.receipts().len(), 20, "nothing was sent while it was paused");
+    for server in servers {
+        server.stop().await;
+    }
+}
+
+/// An endpoint's health is one, whichever server makes its attempts; switched off by one, it gets nothing from the other.
+// proves: V03, V04, V05, V06, D47
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn v03_an_endpoint_that_one_server_switches_off_is_off_on_the_other() {
+    let database = Database::new();
+    let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let remote = Remote::start().await;
+    let servers = [serve(&database, dirs[0].path()).await, serve(&database, dirs[1].path()).await];
+    let apis = [Api::new(&servers[0].address), Api::new(&servers[1].address)];
+    let call = async |server: usize, method: &str, path: &str, body: &str| {
+        let (status, answer) = apis[server].call(method, &format!("{PROJECT}{path}"), body).await.unwrap();
+        assert!((200..300).contains(&status), "{method} {path}: {answer}");
+        serde_json::from_str::<serde_json::Value>(&answer).unwrap()
+    };
+    let body = format!(
+        r#"{{"url": "{}/500/500/500/500/500/410/200", "preset": "patient", "maxAttempts": 1}}"#,
+        remote.address
+    );
+    let id = call(0, "POST", "/endpoints", &body).await["id"].as_str().unwrap().to_owned();
+    call(0, "POST", "/subscriptions", &format!(r#"{{"endpointId": "{id}", "eventType": "a"}}"#)).await;
+    let health_path = format!("/endpoints/{id}/health");
+    let made = async |server: usize| {
+        call(server, "POST", "/events", r#"{"type": "a", "data": 1}"#).await["deliveriesCreated"].as_u64().unwrap()
+    };
+    // The other one hears of it; what it publishes before makes no delivery.
+    let mut published = 0;
+    eventually("the subscription on the other server", async || {
+        published += made(1).await;
+        (published == 1).then_some(())
+    })
+    .await;
+    for number in 2..=5 {
+        assert_eq!(made(number % 2).await, 1);
+        eventually("the failures on both servers", async || {
+            let first = call(0, "GET", &health_path, "").await["failedInARow"].as_u64();
+            let second = call(1, "GET", &health_path, "").await["failedInARow"].as_u64();
+            (first == Some(number as u64) && first == second).then_some(())
+        })
+        .await;
+    }
+    assert_eq!(made(0).await, 1);
+    for server in [0, 1] {
+        let off = eventually("the switching-off", async || {
+            let health = call(server, "GET", &health_path, "").await;
+            (health["enabled"] == false).then_some(health)
+        })
+        .await;
+        assert_eq!(off["switchedOff"]["reason"], "gone", "{off}");
+        eventually("no deliveries any more", async || (made(server).await == 0).then_some(())).await;
+    }
+    call(1, "POST", &format!("/endpoints/{id}/enable"), "").await;
+    eventually("it is on on the first server too", async || (made(0).await == 1).then_some(())).await;
+    eventually("the delivery", async || {
+        let found = call(1, "GET", "/deliveries?status=SUCCESS", "").await;
+        (!found["data"].as_array().unwrap().is_empty()).then_some(())
+    })
+    .await;
+    let health = call(0, "GET", &health_path, "").await;
+    assert_eq!(health["failedInARow"], 0, "{health}");
     for server in servers {
         server.stop().await;
     }

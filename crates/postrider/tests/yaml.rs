@@ -254,7 +254,7 @@ async fn d18_the_json_schema_takes_good_files_and_refuses_bad_ones() {
         "security: [{name: a, type: ntlm, token: t}]\n".to_owned(),
         "security: [{name: a, type: bearer, token: t, username: u}]\n".to_owned(),
         "security: [{name: a, type: basic_auth, password: p}]\n".to_owned(),
-        "outgoing_fhir: []\n".to_owned(),
+        "outgoing_fhir: [{name: a}]\n".to_owned(),
         "pubsub_topic: {name: a}\n".to_owned(),
         "pubsub_subscription: [{topic_list: [a]}]\n".to_owned(),
         "pubsub_topic: [{description: no name}]\n".to_owned(),

@@ -7,8 +7,10 @@
 
 pub mod body_view;
 pub mod call;
+pub mod challenge;
 pub mod cursor;
 pub mod delivery;
+pub mod fhir;
 pub mod headers;
 pub mod hl7;
 pub mod host;
@@ -39,7 +41,9 @@ pub struct Property {
 pub const ALL: &[Property] = &[
     Property { name: "body_view", holds: body_view::holds },
     Property { name: "call", holds: call::holds },
+    Property { name: "challenge", holds: challenge::holds },
     Property { name: "cursor", holds: cursor::holds },
+    Property { name: "fhir", holds: fhir::holds },
     Property { name: "headers", holds: headers::holds },
     Property { name: "hl7", holds: hl7::holds },
     Property { name: "host", holds: host::holds },

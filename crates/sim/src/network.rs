@@ -101,7 +101,7 @@ impl Network {
             6 => Behaviour::Refuses,
             7 => Behaviour::ResetsBeforeReceipt,
             8 => Behaviour::ResetsAfterReceipt,
-            9 => Behaviour::Answers([429, 500, 503, 404, 302][self.roll(5) as usize]),
+            9 => Behaviour::Answers([429, 500, 503, 404, 302, 410][self.roll(6) as usize]),
             10 => Behaviour::Garbage,
             _ => Behaviour::Flaky(10 + self.roll(80)),
         };

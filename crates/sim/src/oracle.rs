@@ -12,6 +12,7 @@
 //! 8. A body on the wire is byte for byte the body that was accepted (or its declared edit or transformation).
 //! 9. A caller is told the truth, and waits no longer than D10 says.
 //! 10. A job acts on a delivery once at most, whatever crashes in between; it comes to its end, and its counts are what was written.
+//! 11. How an endpoint does is what its deliveries say: each that failed since its last success is counted, once, whatever crashes.
 //!
 //! The oracle reads the sound store behind the faulty one. It must not know how the engine works.
 
@@ -19,6 +20,7 @@ mod at_answer;
 mod at_end;
 mod at_send;
 mod books;
+mod endpoints;
 mod jobs;
 mod seen;
 

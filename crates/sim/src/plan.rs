@@ -1,7 +1,8 @@
 //! What a seed decides before anything runs: which connections there are, what goes wrong, and when.
 
 use postrider_core::Wait;
-use postrider_engine::EngineOptions;
+use postrider_core::connection::ConnectionKind;
+use postrider_engine::{EngineOptions, Keyring, MasterKey};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Map, Value, json};
@@ -33,6 +34,7 @@ pub struct Plan {
 #[derive(Clone, Debug)]
 pub struct ConnectionPlan {
     pub name: String,
+    pub kind: ConnectionKind,
     pub settings: Map<String, Value>,
 }
 
@@ -139,14 +141,18 @@ fn options(workers: u32, rng: &mut StdRng) -> EngineOptions {
         other_workers: workers > 1,
         job_batch_max: [1, 2, 256][rng.random_range(0..3)],
         looks_at_itself: false,
+        keyring: Keyring::parse("the simulator's own", &MasterKey::from_bytes([7; 32]).written()).unwrap_or_default(),
         ..EngineOptions::default()
     }
 }
 
 fn connection(index: u32, rng: &mut StdRng) -> ConnectionPlan {
-    let mut settings = json!({ "host": "http://remote.test", "url_path": format!("/{index}") });
-    let (kind, timeout_s) = (rng.random_range(0..12), rng.random_range(1..=5));
-    extend(&mut settings, if kind < 10 { rounds(kind, timeout_s, rng) } else { ladder(timeout_s, rng) });
+    let (number, timeout_s) = (rng.random_range(0..14), rng.random_range(1..=5));
+    let mut settings = match number {
+        0..12 => json!({ "host": "http://remote.test", "url_path": format!("/{index}") }),
+        _ => endpoint(index, rng),
+    };
+    extend(&mut settings, if number < 10 { rounds(number, timeout_s, rng) } else { ladder(timeout_s, rng) });
     extend(&mut settings, dlq_action(rng));
     if rng.random_bool(0.2) {
         extend(&mut settings, json!({ "expires_after": rng.random_range(5..60) }));
@@ -155,7 +161,19 @@ fn connection(index: u32, rng: &mut StdRng) -> ConnectionPlan {
         Value::Object(settings) => settings,
         _ => Map::new(),
     };
-    ConnectionPlan { name: format!("c{index}"), settings }
+    let kind = if number < 12 { ConnectionKind::Rest } else { ConnectionKind::Webhook };
+    ConnectionPlan { name: format!("c{index}"), kind, settings }
+}
+
+/// Of an endpoint that is switched off soon, or never.
+fn endpoint(index: u32, rng: &mut StdRng) -> Value {
+    let (after_failures, failing_for) = ([0, 2, 5][rng.random_range(0..3)], [0, 30][rng.random_range(0..2)]);
+    json!({
+        "url": format!("https://remote.test/{index}"),
+        "switch_off_on_gone": rng.random_bool(0.5),
+        "switch_off_after_failures": after_failures,
+        "switch_off_failing_for": failing_for,
+    })
 }
 
 fn rounds(kind: u32, timeout_s: u32, rng: &mut StdRng) -> Value {

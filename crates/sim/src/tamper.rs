@@ -40,6 +40,8 @@ pub enum Defect {
     SendsTwice,
     /// A job's step is written, and its progress is not.
     ForgetsProgress,
+    /// A failure is written, and what it makes of its endpoint is not.
+    ForgetsHealth,
 }
 
 /// The sound store, with or without a defect.
@@ -125,6 +127,7 @@ impl Tampered {
             Some(Defect::ForgetsASettlement) if batch.iter().any(success) => {
                 return Ok(batch.iter().map(|_| Settled::Applied { version: 9, position: None }).collect());
             }
+            Some(Defect::ForgetsHealth) => batch.iter_mut().for_each(|one| one.health = None),
             Some(Defect::ForwardsNothing) => batch.iter_mut().for_each(|one| one.forward = None),
             _ => {}
         }

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use postrider_core::connection::ConnectionKind;
 use postrider_core::decide::ByHand;
 use postrider_core::delivery::Status;
-use postrider_core::id::{DeliveryId, ProjectId};
+use postrider_core::id::{DeliveryId, EndpointId, ProjectId};
 use postrider_core::job::{JobAct, JobControl, JobState};
 use postrider_core::message::{Message, Method, RequestHead};
 use postrider_core::topic::TopicName;
@@ -67,6 +66,7 @@ impl Workload {
             83..87 => self.edit(engine, project),
             87..91 if alone => self.pause_for_a_while(engine, project),
             91..94 if alone => self.change_settings(engine, project).await,
+            98..100 if alone => self.switch_on(engine, project),
             94..96 if self.plan.clock_jumps => {
                 let jump = self.rng.random_range(-60_000..60_000);
                 self.clock.jump(jump);
@@ -283,6 +283,19 @@ impl Workload {
         });
     }
 
+    /// Whoever mended an endpoint switches it on.
+    fn switch_on(&mut self, engine: &Engine, project: ProjectId) {
+        let endpoints = engine.endpoints(project);
+        if endpoints.is_empty() {
+            return;
+        }
+        let id = EndpointId::of(endpoints[self.rng.random_range(0..endpoints.len())].id);
+        let engine = engine.clone();
+        tokio::spawn(async move {
+            let _ = engine.enable_endpoint(project, id).await;
+        });
+    }
+
     /// More retries, another name, the queue or the order on or off.
     async fn change_settings(&mut self, engine: &Engine, project: ProjectId) {
         let index = self.rng.random_range(0..self.plan.connections.len());
@@ -350,5 +363,5 @@ impl ConnectionPlan {
 }
 
 fn as_new(connection: &ConnectionPlan) -> NewConnection {
-    NewConnection { name: connection.name.clone(), kind: ConnectionKind::Rest, written: connection.settings.clone() }
+    NewConnection { name: connection.name.clone(), kind: connection.kind, written: connection.settings.clone() }
 }

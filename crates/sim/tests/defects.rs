@@ -82,3 +82,9 @@ fn a_request_sent_twice_is_noticed() {
 fn a_job_that_loses_count_is_noticed() {
     is_reported_as(Defect::ForgetsProgress, &[10]);
 }
+
+// proves: V04 (an endpoint's health is written with the attempt)
+#[test]
+fn v04_a_failure_that_an_endpoint_never_hears_of_is_noticed() {
+    is_reported_as(Defect::ForgetsHealth, &[11]);
+}

@@ -1,7 +1,7 @@
 //! Which deliveries a list shows and a job works on, as a value. It must not know how a store finds them.
 
 use postrider_core::delivery::{Delivery, Origin, Status};
-use postrider_core::id::{ConnectionId, DeliveryId, EventId, ProjectId};
+use postrider_core::id::{ConnectionId, DeliveryId, EventId, ProjectId, SubscriptionId};
 use postrider_core::{Failure, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +21,8 @@ pub struct DeliveryFilter {
     pub cid: Option<String>,
     pub event_type: Option<String>,
     pub event_id: Option<EventId>,
+    /// The subscription whose selector its event matched.
+    pub subscription_id: Option<SubscriptionId>,
     pub origin: Option<Origin>,
     /// In capitals.
     pub method: Option<String>,
@@ -85,10 +87,12 @@ impl DeliveryFilter {
     }
 
     fn request_fits(&self, delivery: &Delivery) -> bool {
-        let event_type = delivery.event.as_ref().map(|event| event.event_type.as_str());
+        let event = delivery.event.as_ref();
+        let event_type = event.map(|event| event.event_type.as_str());
         self.cid.as_deref().is_none_or(|cid| cid == delivery.cid.as_str())
             && self.event_type.as_deref().is_none_or(|wanted| event_type == Some(wanted))
-            && self.event_id.is_none_or(|wanted| delivery.event.as_ref().is_some_and(|event| event.id == wanted))
+            && self.event_id.is_none_or(|wanted| event.is_some_and(|event| event.id == wanted))
+            && self.subscription_id.is_none_or(|wanted| event.is_some_and(|event| event.subscription_id == wanted))
             && self.origin.is_none_or(|origin| origin == delivery.origin)
             && self.method.as_deref().is_none_or(|method| method == delivery.head.method.as_str())
             && self.path.as_deref().is_none_or(|path| path == delivery.head.path)

@@ -116,7 +116,8 @@ pub async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, next: Ne
         Ok(Some(caller)) => {
             request.extensions_mut().insert(caller);
             if gate.answers_once(&request) {
-                Arc::clone(&gate.keyed).answer(request, next).await
+                // In a box: it is seldom, and its future large.
+                Box::pin(Arc::clone(&gate.keyed).answer(request, next)).await
             } else {
                 next.run(request).await
             }

@@ -113,8 +113,10 @@ async fn p04_bodies_are_described_as_the_handlers_read_them() {
         members(document, schema, &mut described);
         let mut read: BTreeSet<String> = known.split(", ").map(str::to_owned).collect();
         if path.ends_with("/{name}/send") || path.ends_with("/{name}/publish") {
-            // The connection here is REST; one of SOAP reads these as well.
+            // The connection here is REST; one of SOAP reads these as well, and one of FHIR those.
             read.extend(["operation", "message", "soap_headers"].map(str::to_owned));
+            let of_fhir = ["resource_type", "id", "version_id", "url", "if_none_exist", "if_match", "if_none_match"];
+            read.extend(of_fhir.into_iter().chain(["if_modified_since", "prefer"]).map(str::to_owned));
         }
         assert_eq!(described, read, "{method} {path}");
         compared += 1;

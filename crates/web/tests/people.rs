@@ -6,6 +6,8 @@ mod parts;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use std::time::Duration;
+
 use parts::api::{Api, CONNECTIONS, DELIVERIES};
 use postrider_core::{Timestamp, Wait};
 use postrider_engine::{Clock, SystemClock};
@@ -361,9 +363,8 @@ async fn p07_a_user_of_a_project_sees_that_one_only() {
     let (status, page) = browser.get("/ui/projects/default/failed").await;
     assert_eq!(status, 404, "{page}");
     assert_eq!(browser.get("/ui/users").await.0, 403);
-    let taken =
-        api.call("POST", "/api/v1/users", &json!({"name": "OTTO", "role": "owner", "password": PASSWORD}).to_string());
-    assert_eq!(taken.await.0, 409, "a name is one person's");
+    let twin = json!({"name": "OTTO", "role": "owner", "password": PASSWORD}).to_string();
+    assert_eq!(api.call("POST", "/api/v1/users", &twin).await.0, 409, "a name is one person's");
     api.stop().await;
 }
 
@@ -416,5 +417,50 @@ async fn i09_a_hostile_body_is_shown_as_text_under_a_strict_policy() {
         "{head}"
     );
     assert_eq!(api.get(DELIVERIES).await["data"].as_array().unwrap().len(), 1);
+    api.stop().await;
+}
+
+#[tokio::test]
+async fn i09_a_page_that_watches_is_told_of_changes_and_nobody_else_is() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let api = Api::start_site(SystemClock::shared()).await;
+    api.connection("c", r#", "use_queue": true"#).await;
+    let live = "/ui/projects/default/connections/rest/c/live";
+    let mut browser = Browser::new(&api);
+    assert_eq!(browser.get(live).await.0, 303, "nobody is logged in");
+    user(&api, "vera", "viewer", json!({})).await;
+    assert_eq!(browser.logs_in("vera", PASSWORD).await, 303);
+    let cookie = browser.cookie("postrider_session").unwrap();
+    let mut stream = tokio::net::TcpStream::connect(api.address()).await.unwrap();
+    let request = format!("GET {live} HTTP/1.1\r\nHost: x\r\nCookie: postrider_session={cookie}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut heard = String::new();
+    let mut chunk = [0; 4096];
+    let mut hears = async |wanted: &str, within: Duration| {
+        let reading = async {
+            while !heard.contains(wanted) {
+                let read = stream.read(&mut chunk).await.unwrap();
+                assert!(read > 0, "it ended: {heard}");
+                heard.push_str(&String::from_utf8_lossy(&chunk[..read]));
+            }
+        };
+        tokio::time::timeout(within, reading).await.is_ok()
+    };
+    assert!(hears("retry: 5000", Duration::from_secs(20)).await);
+    assert_eq!(api.call("POST", &format!("{CONNECTIONS}/c/pause"), "{}").await.0, 200);
+    let mut is_told = false;
+    // What changes before it has looked once is not told, since the page has it already.
+    for _ in 0..20 {
+        assert_eq!(api.call("POST", &format!("{CONNECTIONS}/c/publish"), r#"{"body": "x"}"#).await.0, 202);
+        is_told = hears("event: changed", Duration::from_secs(1)).await;
+        if is_told {
+            break;
+        }
+    }
+    assert!(is_told);
+    assert!(heard.to_lowercase().contains("content-type: text/event-stream"), "{heard}");
+    drop(stream);
+    let other = browser.get("/ui/projects/default/connections/rest/gone/live").await;
+    assert_eq!(other.0, 404);
     api.stop().await;
 }

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod auth;
+mod certificate;
 pub mod codec;
 pub mod egress;
 pub mod guard;
@@ -20,4 +21,5 @@ pub use guard::Guard;
 pub use send::http::{HttpOptions, HttpSender};
 pub use send::many::Senders;
 pub use send::mllp::MllpSender;
+pub use send::reach::{Reach, ReachMethod};
 pub use send::{Outgoing, Sender, Stamp, WebhookAttempt, check, check_target, said};

@@ -29,18 +29,12 @@ pub const SECTIONS: &[&dyn Section] = &[
     &outgoing::REST,
     &outgoing::MLLP,
     &outgoing::SOAP,
+    &outgoing::FHIR,
 ];
 
 /// Sections of ours that later versions have: refused, since leaving one out would leave deliveries out.
-pub(crate) const TO_COME: &[&str] = &[
-    "outgoing_fhir",
-    "channel_rest",
-    "channel_soap",
-    "services",
-    "webhook_endpoint",
-    "webhook_subscription",
-    "webhook_source",
-];
+pub(crate) const TO_COME: &[&str] =
+    &["channel_rest", "channel_soap", "services", "webhook_endpoint", "webhook_subscription", "webhook_source"];
 
 /// Sections of the integration platform that mean nothing here: passed over with a warning each (D18).
 pub(crate) const PASSED_OVER: &[&str] = &[

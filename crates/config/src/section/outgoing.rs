@@ -44,6 +44,14 @@ pub const SOAP: Outgoing = Outgoing {
     aliases: &["outconn_soap"],
 };
 
+pub const FHIR: Outgoing = Outgoing {
+    kind: ConnectionKind::Fhir,
+    name: "outgoing_fhir",
+    meaning: "Connections to HL7 FHIR servers.",
+    required: &["address"],
+    aliases: &[],
+};
+
 impl Outgoing {
     fn object(&self, name: &str, written: &Map<String, Value>) -> Object {
         let keys = canonical(self.kind, written);

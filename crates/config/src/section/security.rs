@@ -90,6 +90,7 @@ impl Section for Security {
             SecurityKind::BasicAuth | SecurityKind::Wss => &["username"][..],
             SecurityKind::ApiKey | SecurityKind::Bearer => &[],
             SecurityKind::OAuth2 => &["token_url", "client_id"],
+            SecurityKind::Smart => &["token_url", "client_id", "key_id"],
         };
         let one =
             |kind: SecurityKind| Variant { name: kind.as_str(), keys: security_keys(kind), required: required(kind) };

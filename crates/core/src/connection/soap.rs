@@ -4,6 +4,7 @@
 
 use super::RestTarget;
 use crate::soap::SoapVersion;
+use crate::success_if::SuccessIf;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct SoapTarget {
@@ -23,6 +24,8 @@ pub struct SoapTarget {
     pub headers: String,
     pub addressing: Option<WsAddressing>,
     pub operations: Vec<SoapOperation>,
+    /// What an answer has to say beside its status, for services that say 200 to everything.
+    pub success_if: Option<SuccessIf>,
 }
 
 /// Whether the elements inside an operation's element are in its namespace; the schema of the service says so.

@@ -65,7 +65,7 @@ fn direct_call_failed(
     now: Timestamp,
 ) -> Decision {
     // D25: sending it again would get the same answer, so the caller gets it now.
-    if failed.again == Again::Pointless {
+    if matches!(failed.again, Again::Pointless | Again::Harmful) {
         return Decision::stay(ended_as(progress, Status::Failed, now));
     }
     match backoff.wait_before_retry(progress.round_attempts, progress.round_waited) {
@@ -85,6 +85,10 @@ fn round_attempt_failed(
 ) -> Decision {
     match backoff.wait_before_retry(progress.round_attempts, progress.round_waited) {
         Some(wait) if failed.again == Again::Worthwhile => Decision::stay(retried_after(progress, wait, now)),
+        // At the head it would be sent again after a while, so without a DLQ it ends here.
+        _ if failed.again == Again::Harmful && !at.policy.dlq.use_dlq => {
+            Decision::stay(ended_as(progress, Status::Failed, now))
+        }
         _ => round_failed(progress, at, now),
     }
 }
@@ -128,14 +132,8 @@ fn ladder_failed(
         progress.rounds = progress.rounds.saturating_add(1);
         return Decision::stay(dead(progress, now));
     };
-    let asked = reply.answer().and_then(|answer| {
-        retry_after::honoured(
-            at.policy.retry_after.on_a_ladder(),
-            answer.status?,
-            answer.headers.get("retry-after"),
-            now,
-        )
-    });
+    let rule = at.policy.retry_after.on_a_ladder();
+    let asked = reply.answer().and_then(|answer| retry_after::asked_by(rule, answer, now));
     let wait = asked.map_or(rung, |asked| asked.max(rung));
     Decision::stay(waiting(progress, now + wait))
 }

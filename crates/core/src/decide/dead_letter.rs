@@ -30,9 +30,9 @@ pub fn dead_letter_due_at(progress: &Progress, policy: &DlqPolicy) -> Option<Tim
     let dead_at = progress.dead_at?;
     let applies = match &policy.action {
         DlqAction::Keep => false,
-        // D26: what has expired or was too old would only be so again.
+        // D26: what has expired or was too old would only be so again; of a batch that was done in part, that part would be done twice.
         DlqAction::Retry { retries_max } => {
-            progress.dlq_retries < *retries_max && !progress.failure.is_some_and(Failure::is_of_age)
+            progress.dlq_retries < *retries_max && !progress.failure.is_some_and(Failure::is_a_persons)
         }
         DlqAction::Forward { .. } | DlqAction::Discard => true,
     };

@@ -119,6 +119,12 @@ fn no_answer(kind: NoAnswerKind) -> Reply {
     Reply::unanswered(kind, "nothing came")
 }
 
+/// A batch of which some entries were done.
+fn done_in_part() -> Verdict {
+    let error = "1 of 2 entries were not done".to_owned();
+    Verdict::Failed(Failed { failure: Failure::Partial, error, again: Again::Harmful, status: None })
+}
+
 /// A negative acknowledgment that says the message itself is at fault.
 fn rejected() -> Verdict {
     let error = "AE: unknown patient".to_owned();

@@ -173,6 +173,55 @@ const OAUTH2_KEYS: &[KeyDoc] = &[
     key("tls_client_key", "", "the path of a PEM file", "The key of tls_client_cert."),
 ];
 
+const SMART_KEYS: &[KeyDoc] = &[
+    key(
+        "token_url",
+        "none",
+        "an http:// or https:// address such as `https://login.example.org/oauth2/token`",
+        "Where tokens are fetched.",
+    ),
+    key("client_id", "none", "1 to 1024 characters, no control characters", "Who asks for the token."),
+    key(
+        "private_key",
+        "none",
+        "a private key in PEM form, at most 8192 characters: RSA of 2048 bits or more, or P-384 in PKCS #8",
+        "What signs the assertion of who asks; a secret.",
+    )
+    .secret(),
+    key(
+        "key_id",
+        "none",
+        "1 to 1024 characters, no control characters",
+        "The key's name in the client's JWKS, sent as kid.",
+    ),
+    key("algorithm", "RS384", "one of RS384, ES384", "How the assertion is signed.")
+        .of(Shape::OneOf(&["RS384", "ES384"])),
+    key(
+        "scopes",
+        "",
+        "a text of scopes with spaces between, or a list of scopes",
+        "What the token is asked for, such as `system/*.write`.",
+    )
+    .of(Shape::Words { count_max: SCOPES_MAX }),
+    key(
+        "extra_params",
+        "none",
+        "an object of at most 32 texts, none of them grant_type, scope, client_id or client_secret",
+        "Further parameters of the token request, such as `audience`.",
+    )
+    .of(Shape::Pairs { count_max: EXTRA_PARAMS_MAX }),
+    key("tls_verify", "true", TRUE_FALSE, "Whether the token server's certificate is checked.").of(Shape::Flag),
+    key("validate_tls", "true", TRUE_FALSE, "The newer name of tls_verify.").of(Shape::Flag),
+    key("tls_ca_path", "", "the path of a PEM file", "Authorities to trust instead of the public ones."),
+    key(
+        "tls_client_cert",
+        "",
+        "the path of a PEM file",
+        "The certificate, with its chain, to show to the token server.",
+    ),
+    key("tls_client_key", "", "the path of a PEM file", "The key of tls_client_cert."),
+];
+
 /// The keys of a security definition.
 pub const fn security_keys(kind: SecurityKind) -> &'static [KeyDoc] {
     match kind {
@@ -180,6 +229,7 @@ pub const fn security_keys(kind: SecurityKind) -> &'static [KeyDoc] {
         SecurityKind::ApiKey => APIKEY_KEYS,
         SecurityKind::Bearer => BEARER_KEYS,
         SecurityKind::OAuth2 => OAUTH2_KEYS,
+        SecurityKind::Smart => SMART_KEYS,
         SecurityKind::Wss => WSS_KEYS,
     }
 }

@@ -5,6 +5,7 @@
 
 mod canonical;
 pub mod delivery;
+mod fhir;
 pub mod headers;
 mod host;
 pub mod keys;
@@ -56,6 +57,7 @@ impl KindSettings {
             ConnectionKind::Rest => &rest::SETTINGS,
             ConnectionKind::Mllp => &mllp::SETTINGS,
             ConnectionKind::Soap => &soap::SETTINGS,
+            ConnectionKind::Fhir => &fhir::SETTINGS,
             ConnectionKind::Webhook => &webhook::SETTINGS,
         }
     }

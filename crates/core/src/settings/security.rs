@@ -9,14 +9,15 @@ use super::keys::{EXTRA_PARAMS_MAX, SCOPES_MAX};
 use super::reader::Reader;
 use super::{SettingError, security_keys, tls};
 use crate::http_url::HttpUrl;
-use crate::security::{ClientAuth, ClientCredentials, PasswordType, SecurityKind, SecuritySpec};
+use crate::security::{ClientAuth, ClientCredentials, PasswordType, SecurityKind, SecuritySpec, SigningAlgorithm};
 use crate::{MASK, Secret};
 
 /// Of a secret that travels in a header or a form.
 pub const SECRET_CHARS_MAX: usize = 8192;
 const NAME_CHARS_MAX: usize = 1024;
 /// What the request for a token says itself.
-const TOKEN_PARAMS: [&str; 4] = ["grant_type", "scope", "client_id", "client_secret"];
+const TOKEN_PARAMS: [&str; 6] =
+    ["grant_type", "scope", "client_id", "client_secret", "client_assertion", "client_assertion_type"];
 
 /// A definition as it was written, taken apart.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +41,7 @@ pub fn parse(kind: SecurityKind, written: &Map<String, Value>) -> Result<ReadSec
         SecurityKind::ApiKey => api_key(&mut reader),
         SecurityKind::Bearer => Some(SecuritySpec::Bearer),
         SecurityKind::OAuth2 => oauth2(&mut reader),
+        SecurityKind::Smart => smart(&mut reader),
         SecurityKind::Wss => wss(&mut reader),
     };
     reader.refuse_unknown_keys(|_| false);
@@ -57,6 +59,7 @@ fn secret(reader: &mut Reader<'_>, kind: SecurityKind) -> Option<Secret> {
             SecurityKind::BasicAuth | SecurityKind::OAuth2 | SecurityKind::Wss => !text.chars().any(char::is_control),
             SecurityKind::ApiKey => text.bytes().all(|b| b == b' ' || b.is_ascii_graphic()) && text.trim() == *text,
             SecurityKind::Bearer => text.bytes().all(|b| b.is_ascii_graphic()),
+            SecurityKind::Smart => text.trim_start().starts_with("-----BEGIN ") && text.is_ascii(),
         };
         shaped
             && chars <= SECRET_CHARS_MAX
@@ -101,19 +104,34 @@ fn api_key(reader: &mut Reader<'_>) -> Option<SecuritySpec> {
 }
 
 fn oauth2(reader: &mut Reader<'_>) -> Option<SecuritySpec> {
-    let token_url = token_url(reader);
-    let client_id = required(reader, "client_id", is_name);
-    let scopes = scopes(reader);
-    let extra_params = extra_params(reader);
     let client_auth = reader.choice("client_auth", |text| match text {
         "basic" => Some(ClientAuth::Basic),
         "body" => Some(ClientAuth::Body),
         _ => None,
     });
+    client(reader, client_auth.unwrap_or(ClientAuth::Basic)).map(SecuritySpec::OAuth2)
+}
+
+fn smart(reader: &mut Reader<'_>) -> Option<SecuritySpec> {
+    let client = client(reader, ClientAuth::Assertion);
+    let key_id = required(reader, "key_id", is_name);
+    let algorithm = reader.choice("algorithm", |text| match text {
+        "RS384" => Some(SigningAlgorithm::Rs384),
+        "ES384" => Some(SigningAlgorithm::Es384),
+        _ => None,
+    });
+    let algorithm = algorithm.unwrap_or(SigningAlgorithm::Rs384);
+    Some(SecuritySpec::Smart { client: client?, algorithm, key_id: key_id? })
+}
+
+fn client(reader: &mut Reader<'_>, client_auth: ClientAuth) -> Option<ClientCredentials> {
+    let token_url = token_url(reader);
+    let client_id = required(reader, "client_id", is_name);
+    let scopes = scopes(reader);
+    let extra_params = extra_params(reader);
     let tls = tls::read(reader);
-    let client_auth = client_auth.unwrap_or(ClientAuth::Basic);
     let (token_url, client_id) = token_url.zip(client_id)?;
-    Some(SecuritySpec::OAuth2(ClientCredentials { token_url, client_id, scopes, extra_params, client_auth, tls }))
+    Some(ClientCredentials { token_url, client_id, scopes, extra_params, client_auth, tls })
 }
 
 fn token_url(reader: &mut Reader<'_>) -> Option<HttpUrl> {

@@ -11,6 +11,7 @@ use crate::connection::{
     is_local_name, is_namespace,
 };
 use crate::soap::SoapVersion;
+use crate::success_if::SuccessIf;
 
 /// `operations` of one connection, at most.
 pub const OPERATIONS_MAX: usize = 500;
@@ -86,6 +87,12 @@ const SOAP_KEYS: &[KeyDoc] = &[
         "XML of at most 65536 bytes: one or more elements that declare the namespaces which they use",
         "Header blocks of every request.",
     ),
+    key(
+        "success_if",
+        "",
+        "a place in the answer's data, alone or with `=` or `!=` and values with `|` between, such as `/SubmitResult/status = OK | ACCEPTED`",
+        "What an answer without a fault has to say to be a delivery, for services that answer 200 to everything.",
+    ),
     key("use_ws_addressing", "false", TRUE_FALSE, "Whether requests have the headers of WS-Addressing 1.0.").of(Shape::Flag),
     key("wsa_action", "", ACTION, "wsa:Action instead of the operation's action; turns WS-Addressing on."),
     key("wsa_to", "", NAMESPACE, "wsa:To instead of the connection's address; turns WS-Addressing on."),
@@ -140,6 +147,7 @@ fn parse(written: &Map<String, Value>) -> Result<ConnectionSpec, Vec<SettingErro
     let headers = fitting(&mut reader, "soap_headers", |text| {
         text.len() <= HEADERS_BYTES_MAX && (text.is_empty() || text.trim_start().starts_with('<'))
     });
+    let success_if = success_if(&mut reader);
     let addressing = addressing(&mut reader);
     let pool_size = reader.whole("pool_size", 1..=POOL_SIZE_MAX).unwrap_or(POOL_SIZE);
     let tls = tls::read(&mut reader);
@@ -162,6 +170,7 @@ fn parse(written: &Map<String, Value>) -> Result<ConnectionSpec, Vec<SettingErro
             headers,
             addressing,
             operations,
+            success_if,
         }))
     });
     reader.finish(target.map(|target| ConnectionSpec { target, policy, security, is_active }))
@@ -213,6 +222,17 @@ fn addressing(reader: &mut Reader<'_>) -> Option<WsAddressing> {
         );
     }
     wanted.unwrap_or(is_named).then_some(addressing)
+}
+
+fn success_if(reader: &mut Reader<'_>) -> Option<SuccessIf> {
+    const KEY: &str = "success_if";
+    let text = reader.text(KEY).filter(|text| !text.is_empty())?;
+    let read = SuccessIf::parse(text);
+    if read.is_none() {
+        let allowed = reader.allowed(KEY);
+        reader.refuse(KEY, text.escape_debug(), allowed);
+    }
+    read
 }
 
 fn namespaces(reader: &mut Reader<'_>) -> Vec<(String, String)> {

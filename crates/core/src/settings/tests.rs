@@ -6,6 +6,7 @@ use super::*;
 use crate::connection::{ConnectionSpec, DataFormat, RestTarget, Target};
 
 mod delivery_keys;
+mod fhir_keys;
 mod mllp_keys;
 mod rest_keys;
 mod security_keys;

@@ -53,11 +53,11 @@ pub fn all_warnings(kind: ConnectionKind, written: &Map<String, Value>) -> Vec<S
 
 fn about_target(target: &Target, warnings: &mut Vec<SettingWarning>) {
     match target {
-        Target::Rest(_) | Target::Soap(_) if target.http().is_some_and(|http| !http.tls.verify) => {
+        Target::Rest(_) | Target::Soap(_) | Target::Fhir(_) if target.http().is_some_and(|http| !http.tls.verify) => {
             let message = "`tls_verify` is false: anybody between here and the server can read and change requests";
             warnings.push(SettingWarning::new("tls_verify", message));
         }
-        Target::Rest(_) | Target::Soap(_) => {}
+        Target::Rest(_) | Target::Soap(_) | Target::Fhir(_) => {}
         // Written in milliseconds, and files of the platform have 250, its default: a receiver that needs longer has the message already
         // when it is sent again (D17).
         Target::Mllp(mllp) if mllp.ack_timeout < Wait::from_secs(1) => {

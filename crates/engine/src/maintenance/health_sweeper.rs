@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use postrider_core::connection::Connection;
-use postrider_core::endpoint::SwitchedOff;
+use postrider_core::endpoint::{EndpointState, SwitchedOff};
 use postrider_core::health::SwitchOffReason;
 use postrider_core::id::{ConnectionId, EndpointId};
 use postrider_core::log;
@@ -16,7 +16,6 @@ use postrider_core::{Timestamp, Wait};
 use postrider_store::{EndpointRow, StoreError};
 use tokio::sync::oneshot;
 
-use crate::endpointing;
 use crate::runner::ToRunner;
 use crate::shared::Shared;
 use crate::switching;
@@ -70,8 +69,12 @@ async fn sweep(shared: &Arc<Shared>) -> Result<(), StoreError> {
             let Some(off) = switching::swept(shared, &connection, &row, shared.now()) else { continue };
             let written = off.off;
             if shared.store.switch_off_endpoint(&row, off).await? {
+                let state = row.state.switched_off(written.reason, written.at);
+                shared.endpoints.foresee(row.id, |known| {
+                    known.state = EndpointState { last_test: known.state.last_test, ..state };
+                    Some(())
+                });
                 switching::switched_off(shared, row.id, written, row.state.health);
-                endpointing::read_one_anew(shared, row.id).await?;
                 shared.queues.tell(row.id, ToRunner::ConnectionChanged);
             }
         }

@@ -17,9 +17,7 @@ use postrider_core::id::{CommandId, DeliveryId};
 use postrider_core::log;
 use postrider_core::outcome::Outcome;
 use postrider_core::{Failure, NoAnswerKind, Reply, Timestamp, pace};
-use postrider_store::{
-    CommandAnswer, Guard, Loaded, NewBody, Page, Placement, Settled, Settlement, StoreError, WindowLimit,
-};
+use postrider_store::{CommandAnswer, Guard, Loaded, NewBody, Placement, Settled, Settlement, StoreError, WindowLimit};
 use tokio::sync::mpsc;
 
 use super::{Exit, Made, Post, STORE_PAUSE, ToRunner, earlier, given_up, not_begun, outgoing, refused, was_made};
@@ -30,7 +28,7 @@ use crate::notifier::Caller;
 use crate::settler::ToSettle;
 use crate::shared::slots_of;
 use crate::switching;
-use duties::{Expiring, earliest_end, gives_up};
+use duties::{Expiring, Refusing, earliest_end, gives_up};
 
 /// Policies of rounds under way kept at most; a round whose policy is not kept reads it anew.
 const ROUNDS_KEPT_MAX: usize = 4096;
@@ -78,7 +76,7 @@ enum Asked {
     Claimed { slots: u32, rows: Result<Vec<Loaded>, StoreError> },
     NextDue(Result<Option<Timestamp>, StoreError>),
     Expiring(Result<Expiring, StoreError>),
-    Refusing(Result<Page<Delivery>, StoreError>),
+    Refusing(Result<Refusing, StoreError>),
 }
 
 enum Next {
@@ -291,7 +289,7 @@ impl Unordered {
             return earlier(self.next_due, expiry_at).map_or(Next::Event, Next::At);
         }
         if endpoints::refused(&self.post.shared, &connection).is_some() {
-            self.look_for_refused();
+            self.look_for_refused(now);
             return Next::Again;
         }
         if !self.post.shared.lease.may_send() {
@@ -350,7 +348,7 @@ impl Unordered {
             }
             Asked::NextDue(Err(error)) | Asked::Expiring(Err(error)) | Asked::Refusing(Err(error)) => self.rest(&error),
             Asked::Expiring(Ok(expiring)) => self.expire(expiring),
-            Asked::Refusing(Ok(page)) => self.refuse(page.items),
+            Asked::Refusing(Ok(found)) => self.refuse(found),
         }
     }
 

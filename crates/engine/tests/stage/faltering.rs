@@ -33,15 +33,28 @@ pub struct Faltering {
     asked: Mutex<BTreeMap<&'static str, u32>>,
     /// The next call of this verb panics.
     breaking: Mutex<Option<&'static str>>,
+    /// How long each answer about the next due time is on its way.
+    next_due_late_ms: Mutex<u64>,
 }
 
 impl Faltering {
     pub fn new(store: MemoryStore) -> Self {
-        Faltering { store, failing: Mutex::default(), asked: Mutex::default(), breaking: Mutex::default() }
+        Faltering {
+            store,
+            failing: Mutex::default(),
+            asked: Mutex::default(),
+            breaking: Mutex::default(),
+            next_due_late_ms: Mutex::default(),
+        }
     }
 
     pub fn fail(&self, verb: &'static str, times: u32) {
         self.failing.lock().unwrap().insert(verb, times);
+    }
+
+    /// From now on what is answered about the next due time was true this long ago.
+    pub fn answer_next_due_late(&self, ms: u64) {
+        *self.next_due_late_ms.lock().unwrap() = ms;
     }
 
     pub fn break_down_at(&self, verb: &'static str) {
@@ -168,7 +181,10 @@ impl Store for Faltering {
         self.store.claim(lease, now, limit).await
     }
     async fn next_due(&self, lease: QueueLease) -> Result<Option<Timestamp>, StoreError> {
-        self.store.next_due(lease).await
+        let answer = self.store.next_due(lease).await;
+        let late_ms = *self.next_due_late_ms.lock().unwrap();
+        tokio::time::sleep(std::time::Duration::from_millis(late_ms)).await;
+        answer
     }
     async fn claimed_by_former_owner(&self, lease: QueueLease, rows_max: u32) -> Result<Vec<Delivery>, StoreError> {
         self.store.claimed_by_former_owner(lease, rows_max).await

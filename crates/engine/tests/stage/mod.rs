@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a stage for tests")]
 
 pub mod faltering;
+pub mod scene;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

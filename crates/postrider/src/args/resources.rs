@@ -12,7 +12,7 @@ pub enum ConnectionsCommand {
     },
     /// For example: connections create rest "Billing API" host=http://127.0.0.1:9000 use_queue=true max_retries=3
     Create {
-        /// rest, mllp or soap; left out with --file
+        /// rest, mllp, soap or fhir; left out with --file
         #[arg(required_unless_present = "file", value_name = "TYPE")]
         kind: Option<String>,
         #[arg(required_unless_present = "file")]
@@ -42,6 +42,13 @@ pub enum ConnectionsCommand {
     /// Hold its queue: calls are stored, nothing is sent
     Pause {
         name: String,
+    },
+    /// Try whether its remote system can be reached: nothing is delivered or stored
+    Ping {
+        name: String,
+        /// HEAD, GET or OPTIONS; on a connection of type rest
+        #[arg(long)]
+        method: Option<String>,
     },
     Resume {
         #[arg(required_unless_present = "all")]
@@ -85,14 +92,14 @@ pub enum SecurityCommand {
     },
     /// For example: security create basic_auth lab.sec username=lab --secret -
     Create {
-        /// basic_auth, apikey, bearer or oauth2; left out with --file
+        /// basic_auth, apikey, bearer, oauth2, smart or wss; left out with --file
         #[arg(required_unless_present = "file", value_name = "TYPE")]
         kind: Option<String>,
         #[arg(required_unless_present = "file")]
         name: Option<String>,
         #[command(flatten)]
         settings: SettingsArgs,
-        /// Read the secret (password, key, token, client_secret) from a file; `-` reads standard input
+        /// Read the secret (password, key, token, client_secret, private_key) from a file; `-` reads standard input
         #[arg(long, value_name = "FILE|-")]
         secret: Option<BodyArg>,
     },

@@ -14,9 +14,13 @@ pub struct SendArgs {
     #[arg(long)]
     pub method: Option<String>,
 
-    /// What to invoke, on a connection of type soap; the body is its message, in JSON or XML
+    /// What to invoke, on a connection of type soap; on one of type fhir the interaction: create, save, read, vread, update, patch, delete,
+    /// search, history, batch, transaction, capabilities, page, or $NAME
     #[arg(long, value_name = "NAME")]
     pub operation: Option<String>,
+
+    #[command(flatten)]
+    pub fhir: FhirArgs,
 
     /// Appended to the connection's own path
     #[arg(long)]
@@ -28,6 +32,39 @@ pub struct SendArgs {
 
     #[arg(long = "header", value_name = "K:V", value_parser = header)]
     pub headers: Vec<(String, String)>,
+}
+
+/// What belongs to an interaction of FHIR.
+#[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = "FHIR")]
+pub struct FhirArgs {
+    /// The resource's type, where the body does not say it
+    #[arg(long, value_name = "TYPE", requires = "operation")]
+    pub resource_type: Option<String>,
+    /// The resource's id
+    #[arg(long, requires = "operation")]
+    pub id: Option<String>,
+    /// The version that vread reads
+    #[arg(long, value_name = "ID", requires = "operation")]
+    pub version_id: Option<String>,
+    /// The link to the next page, for the interaction page
+    #[arg(long, value_name = "LINK", requires = "operation")]
+    pub url: Option<String>,
+    /// Create nothing where this search finds one, such as identifier=urn:mrn|7301
+    #[arg(long, value_name = "SEARCH", requires = "operation")]
+    pub if_none_exist: Option<String>,
+    /// The version that is to be changed
+    #[arg(long, value_name = "VERSION", requires = "operation")]
+    pub if_match: Option<String>,
+    /// The version that is known
+    #[arg(long, value_name = "VERSION", requires = "operation")]
+    pub if_none_match: Option<String>,
+    /// A date of HTTP
+    #[arg(long, value_name = "DATE", requires = "operation")]
+    pub if_modified_since: Option<String>,
+    /// What the answer should hold: minimal, representation or OperationOutcome
+    #[arg(long, value_name = "WHAT", requires = "operation")]
+    pub prefer: Option<String>,
 }
 
 /// A request for a connection, or many.

@@ -20,10 +20,42 @@ pub struct Call {
     pub params: Vec<(String, String)>,
     /// Added to the connection's own headers. A name that comes twice is sent twice.
     pub headers: Vec<(String, String)>,
-    /// What to invoke, on a connection of type `soap`: the body is its message.
+    /// What to invoke, on a connection of type `soap`: the body is its message. On one of type `fhir` the interaction.
     pub operation: Option<String>,
+    /// What belongs to an interaction of FHIR.
+    pub fhir: FhirFields,
     /// Sent byte for byte; over SOAP within an envelope.
     pub body: Bytes,
+}
+
+/// Beside the operation of a call to a connection of type `fhir`; what is `None` is left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct FhirFields {
+    /// Where the body does not say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource_type: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version_id: Option<String>,
+    /// The link to the next page: `next` of the answer to a search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// `create` makes nothing where this search finds one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub if_none_exist: Option<String>,
+    /// The version that is to be changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub if_match: Option<String>,
+    /// The version that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub if_none_match: Option<String>,
+    /// A date of HTTP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub if_modified_since: Option<String>,
+    /// `minimal`, `representation`, `OperationOutcome`, or a whole `Prefer`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefer: Option<String>,
 }
 
 impl Call {
@@ -35,6 +67,16 @@ impl Call {
     /// An operation of a SOAP service with its message: an object of JSON, or the XML of its element.
     pub fn invoke(operation: impl Into<String>, message: impl Into<Bytes>) -> Call {
         Call { operation: Some(operation.into()), body: message.into(), ..Call::default() }
+    }
+
+    /// A resource to be created, or where it has an id to be updated.
+    pub fn save(resource: impl Into<Bytes>) -> Call {
+        Call { operation: Some("save".to_owned()), body: resource.into(), ..Call::default() }
+    }
+
+    /// An interaction of FHIR, such as `read` or `$validate`.
+    pub fn interaction(operation: impl Into<String>, fhir: FhirFields) -> Call {
+        Call { operation: Some(operation.into()), fhir, ..Call::default() }
     }
 
     /// Text goes as text and everything else in base64, so that each byte arrives as it is.
@@ -54,6 +96,9 @@ impl Call {
         }
         if let Some(operation) = &self.operation {
             json.insert("operation".into(), operation.as_str().into());
+        }
+        if let Ok(Value::Object(fhir)) = serde_json::to_value(&self.fhir) {
+            json.extend(fhir);
         }
         insert_body(&mut json, &self.body);
         Value::Object(json)
@@ -110,6 +155,18 @@ pub struct Response {
     /// The code of an HL7 acknowledgment: `AA`, `AE`, `AR`, `CA`, `CE` or `CR`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_code: Option<String>,
+    /// Over FHIR: the resource that the answer is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource_type: Option<String>,
+    /// Over FHIR: its id, from the body or from `Location`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Over FHIR: its version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version_id: Option<String>,
+    /// Over FHIR: the link to the next page of a search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
     #[serde(default)]
     pub headers: Value,
     /// As text; `None` where it is not text.

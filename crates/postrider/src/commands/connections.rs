@@ -3,7 +3,7 @@
 use postrider::{Client, Connection, PageQuery};
 use serde_json::{Map, Value};
 
-use super::{reach, show};
+use super::{ping, reach, show};
 use crate::args::{BodyArg, ConnectionsCommand, GlobalArgs, SettingsArgs, WsdlArgs};
 use crate::exit::{Exit, Failed};
 use crate::output::{self, Align, Cell, Sheet, Table, Tint};
@@ -48,6 +48,15 @@ pub async fn run(global: &GlobalArgs, command: ConnectionsCommand) -> Result<Exi
             }
         }
         ConnectionsCommand::Pause { name } => one(global, &client.pause_connection(&name).await?),
+        ConnectionsCommand::Ping { name, method } => {
+            let reached = client.ping_connection(&name, method.as_deref()).await?;
+            if global.json {
+                output::print_json(&reached)
+            } else {
+                ping::show(&reached)
+            }
+            return Ok(if reached.is_reachable { Exit::Done } else { Exit::Failure });
+        }
         ConnectionsCommand::Resume { name: Some(name), .. } => one(global, &client.resume_connection(&name).await?),
         ConnectionsCommand::Resume { name: None, .. } => resume_all(global, &client).await?,
     }
@@ -145,7 +154,15 @@ fn table(connections: &[Connection]) {
     table.print("there are no connections");
 }
 
-fn standing(connection: &Connection) -> (&'static str, Option<Tint>) {
+fn standing(connection: &Connection) -> (String, Option<Tint>) {
+    if let Some(code) = connection.state.more.get("blocked").and_then(Value::as_str) {
+        return (format!("blocked: {code}"), Some(Tint::Bad));
+    }
+    let (state, tint) = moving(connection);
+    (state.to_owned(), tint)
+}
+
+fn moving(connection: &Connection) -> (&'static str, Option<Tint>) {
     let more = |name: &str| connection.state.more.get(name).and_then(Value::as_bool);
     if more("is_active") == Some(false) {
         ("not active", Some(Tint::Bad))

@@ -15,6 +15,7 @@ mod jobs;
 mod man;
 mod openapi;
 mod people;
+mod ping;
 mod publish;
 mod queue;
 mod reach;

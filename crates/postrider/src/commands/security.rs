@@ -62,8 +62,9 @@ pub async fn run(global: &GlobalArgs, command: SecurityCommand) -> Result<Exit, 
 /// The secret goes in under the key that its type has for it. A line end behind it is the editor's and not part of it.
 fn put_secret(written: &mut Map<String, Value>, kind: &str, secret: Option<&BodyArg>) -> Result<(), Failed> {
     let Some(secret) = secret else { return Ok(()) };
-    let kind = SecurityKind::parse(kind)
-        .ok_or_else(|| Failed::usage("--secret needs a type: basic_auth, apikey, bearer or oauth2".to_owned()))?;
+    let kind = SecurityKind::parse(kind).ok_or_else(|| {
+        Failed::usage("--secret needs a type: basic_auth, apikey, bearer, oauth2, smart or wss".to_owned())
+    })?;
     let bytes = reach::body(Some(secret))?;
     let text = std::str::from_utf8(&bytes)
         .map_err(|_| Failed::new(Exit::Refused, "the secret is no UTF-8 text".to_owned()))?;

@@ -1,6 +1,6 @@
 //! `send` and `publish`: prints the result object, and ends with 6 when the request is neither delivered nor in the queue (D13).
 
-use postrider::{Call, SendResult};
+use postrider::{Call, FhirFields, SendResult};
 
 use super::reach;
 use crate::args::{GlobalArgs, SendArgs};
@@ -22,6 +22,17 @@ pub async fn run(global: &GlobalArgs, args: SendArgs, how: How) -> Result<Exit, 
         params: args.params,
         headers: args.headers,
         operation: args.operation,
+        fhir: FhirFields {
+            resource_type: args.fhir.resource_type,
+            id: args.fhir.id,
+            version_id: args.fhir.version_id,
+            url: args.fhir.url,
+            if_none_exist: args.fhir.if_none_exist,
+            if_match: args.fhir.if_match,
+            if_none_match: args.fhir.if_none_match,
+            if_modified_since: args.fhir.if_modified_since,
+            prefer: args.fhir.prefer,
+        },
         body,
     };
     let result = match how {

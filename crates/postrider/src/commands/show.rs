@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{deliveries, jobs, reach};
 use crate::args::{BulkArgs, DownloadArgs, EditArgs, FilterArgs, GlobalArgs, ListArgs};
 use crate::exit::{Exit, Failed};
-use crate::output::{self, Align, Cell, Sheet, Table, status_tint};
+use crate::output::{self, Align, Cell, Sheet, Table, Tint, status_tint};
 
 pub fn asked(list: ListArgs, statuses: Vec<String>) -> DeliveryQuery {
     let page = PageQuery { limit: list.page.limit, cursor: list.page.cursor };
@@ -68,7 +68,7 @@ pub fn deliveries(global: &GlobalArgs, found: &Page<Delivery>, when_empty: &str)
             Cell::new(&delivery.id),
             Cell::maybe(delivery.connection.as_deref()),
             Cell::new(&delivery.status).tinted(status_tint(&delivery.status)),
-            Cell::new(&delivery.label),
+            blocked_or_label(delivery),
             delivery.attempts.into(),
             delivery.rounds.into(),
             Cell::maybe(delivery.created_at.as_deref().map(output::utc)),
@@ -78,6 +78,14 @@ pub fn deliveries(global: &GlobalArgs, found: &Page<Delivery>, when_empty: &str)
     }
     table.print(when_empty);
     say_more(found.next_cursor.as_deref());
+}
+
+/// D25: the head of a queue that its receiver has refused for good.
+fn blocked_or_label(delivery: &Delivery) -> Cell {
+    match delivery.more.get("blocked").and_then(Value::as_str) {
+        Some(code) => Cell::new(format!("blocked: {code}")).tinted(Some(Tint::Bad)),
+        None => Cell::new(&delivery.label),
+    }
 }
 
 /// Standard error, so that a table piped on stays a table.

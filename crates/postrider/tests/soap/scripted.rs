@@ -65,6 +65,36 @@ async fn s05_an_error_page_is_a_failed_status_and_a_one_way_operation_needs_no_e
     }
 }
 
+// proves: Z34, Z10
+#[tokio::test(flavor = "multi_thread")]
+async fn z34_s04_a_service_that_says_no_under_200_is_heard() {
+    let lab = Lab::start("http_receiver.py").await;
+    let says = |status: &str| json!({"status": 200, "body": envelope(&format!("<r><status>{status}</status></r>")), "headers": {"Content-Type": "text/xml"}});
+    let rules = json!({"rules": [
+        {"path": "/off", "answers": [says("ERROR")]},
+        {"path": "/on", "answers": [says("ERROR"), says("BUSY"), says("DONE")]},
+        {"path": "/cut", "answers": [{"status": 200, "body": "<html>ok</html>"}]},
+    ]});
+    lab.peer.call("PUT", "/__script", &rules).await;
+    lab.connection(
+        "off",
+        "/off",
+        json!({"success_if": "/status = OK | DONE", "max_retries": 2, "retry_sleep_time": 0}),
+    )
+    .await;
+    let result = lab.invoke("off", "Op", json!({})).await;
+    assert_eq!((flags(&result), &result["response"]["data"]["status"]), (RETURNED, &json!("ERROR")), "{result}");
+    assert!(result["error"].as_str().unwrap().contains("`/status` is `ERROR`"), "{result}");
+    let on = json!({"success_if": "/status = OK | DONE", "use_queue": true, "max_retries": 3, "retry_sleep_time": 0});
+    lab.connection("on", "/on", on).await;
+    let result = lab.invoke("on", "Op", json!({})).await;
+    assert_eq!(flags(&result), IN_QUEUE, "{result}");
+    assert_eq!(lab.delivery_until(&result, "SUCCESS").await["attempts"], 3);
+    // D24: what cannot be read stays a delivery.
+    lab.connection("cut", "/cut", json!({"success_if": "/status = OK"})).await;
+    assert_eq!(flags(&lab.invoke("cut", "Op", json!({})).await), OK);
+}
+
 /// The length says more than comes; then the socket is closed.
 const CUT_FAULT: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nContent-Length: 5000\r\n\r\n\
     <e:Envelope xmlns:e=\"http://schemas.xmlsoap.org/soap/envelope/\"><e:Body><e:Fault><faultcode>e:Server</faultcode>\

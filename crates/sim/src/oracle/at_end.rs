@@ -27,6 +27,7 @@ impl Oracle {
         self.check_drained(now).await?;
         self.check_topics().await?;
         self.check_jobs().await?;
+        self.check_endpoints().await?;
         self.check_bodies().await
     }
 

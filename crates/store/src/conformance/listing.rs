@@ -2,7 +2,7 @@
 
 use postrider_core::Failure;
 use postrider_core::delivery::{Delivery, EventRef, Origin, Progress, Status};
-use postrider_core::id::{Cid, DeliveryId};
+use postrider_core::id::{Cid, DeliveryId, SubscriptionId};
 use postrider_core::message::{Method, RequestHead};
 
 use super::fixture::*;
@@ -165,7 +165,7 @@ pub async fn every_column_can_be_asked_for(store: &dyn Store) {
         id: postrider_core::id::EventId::from_u128(1),
         event_type: "a.b".to_owned(),
         happened_at: postrider_core::Timestamp::from_millis(7),
-        subscription_id: postrider_core::id::SubscriptionId::from_u128(2),
+        subscription_id: SubscriptionId::from_u128(2),
         payload: postrider_core::envelope::Payload::Data,
     });
     batch[1].head = RequestHead { method: Method::GET, path: "/x".to_owned(), ..RequestHead::default() };
@@ -200,6 +200,8 @@ pub async fn every_column_can_be_asked_for(store: &dyn Store) {
         (DeliveryFilter { event_type: text("a.b"), ..all.clone() }, vec![0]),
         (DeliveryFilter { event_id: Some(postrider_core::id::EventId::from_u128(1)), ..all.clone() }, vec![0]),
         (DeliveryFilter { event_id: Some(postrider_core::id::EventId::from_u128(3)), ..all.clone() }, vec![]),
+        (DeliveryFilter { subscription_id: Some(SubscriptionId::from_u128(2)), ..all.clone() }, vec![0]),
+        (DeliveryFilter { subscription_id: Some(SubscriptionId::from_u128(3)), ..all.clone() }, vec![]),
         (DeliveryFilter { event_type: text("a"), ..all.clone() }, vec![]),
         (DeliveryFilter { method: text("GET"), ..all.clone() }, vec![1]),
         (DeliveryFilter { path: text("/x"), ..all.clone() }, vec![1]),

@@ -26,6 +26,9 @@ impl Conditions {
         if let Some(id) = filter.event_id {
             made.scan("event_id =", Value::Key(id.key()));
         }
+        if let Some(id) = filter.subscription_id {
+            made.scan("subscription_id =", Value::Key(id.key()));
+        }
         made.scan_for_text("origin =", filter.origin.map(|origin| origin.as_str()));
         made.scan_for_text("head::json ->> 'method' =", filter.method.as_deref());
         made.scan_for_text("coalesce(head::json ->> 'path', '') =", filter.path.as_deref());

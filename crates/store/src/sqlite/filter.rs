@@ -27,6 +27,9 @@ impl Conditions {
         if let Some(id) = filter.event_id {
             made.scan("event_id =", Value::Blob(key(id.as_u128()).to_vec()));
         }
+        if let Some(id) = filter.subscription_id {
+            made.scan("subscription_id =", Value::Blob(key(id.as_u128()).to_vec()));
+        }
         made.scan_for_text("origin =", filter.origin.map(|origin| origin.as_str()));
         made.scan_for_text("json_extract(head, '$.method') =", filter.method.as_deref());
         made.scan_for_text("coalesce(json_extract(head, '$.path'), '') =", filter.path.as_deref());

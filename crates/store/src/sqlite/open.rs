@@ -62,10 +62,10 @@ pub(super) fn writer(database: &Path) -> Result<Connection, StoreError> {
             database.display()
         )));
     }
-    // Checkpoints have a thread of their own. 24 MiB of cache for the hot pages; the system keeps the rest of the file in its own.
+    // Checkpoints have a thread of their own. 16 MiB of cache for the hot pages; the system keeps the rest of the file in its own.
     connection
         .execute_batch(
-            "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -24576; PRAGMA temp_store = MEMORY; \
+            "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY; \
              PRAGMA foreign_keys = OFF;",
         )
         .map_err(named(database))?;

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
+use postrider_core::blocked::blocked_by;
 use postrider_core::connection::{Connection, ConnectionKind, check_name};
 use postrider_core::id::ProjectId;
 use postrider_core::masking::masked_settings;
 use postrider_core::settings::warnings;
 use postrider_engine::NewConnection;
-use postrider_store::QueueSummary;
+use postrider_store::{PageRequest, QueueSummary};
 use serde_json::{Map, Value, json};
 
 use super::{Acting, AppState, Input, connection_ref, json_response, list_response, merge, ok, wsdl};
@@ -26,7 +27,13 @@ pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -
     let connections = state.read().connections(project, page).await?;
     let summaries: BTreeMap<_, _> =
         state.read().queue_summaries(project).await?.into_iter().map(|summary| (summary.queue_id, summary)).collect();
-    let data = connections.items.iter().map(|item| connection_json(item, summaries.get(&item.id))).collect();
+    let mut data = Vec::with_capacity(connections.items.len());
+    for item in &connections.items {
+        let summary = summaries.get(&item.id);
+        let mut json = connection_json(item, summary);
+        json["state"]["blocked"] = blocked(&state, item, summary).await?;
+        data.push(json);
+    }
     Ok(list_response(data, connections.next_cursor))
 }
 
@@ -189,8 +196,20 @@ fn without_nulls(written: Map<String, Value>) -> Map<String, Value> {
 
 async fn answer(state: &AppState, connection: &Connection, status: StatusCode) -> Result<Response, Problem> {
     let summary = state.read().queue_summary(connection.id).await?;
-    let json = connection_json(connection, Some(&summary));
+    let mut json = connection_json(connection, Some(&summary));
+    json["state"]["blocked"] = blocked(state, connection, Some(&summary)).await?;
     Ok(if status == StatusCode::OK { ok(&json) } else { json_response(status, &json) })
+}
+
+/// The code that the head of its queue was refused with for good (D25); null where the queue moves.
+async fn blocked(state: &AppState, connection: &Connection, summary: Option<&QueueSummary>) -> Result<Value, Problem> {
+    let may_be = connection.spec.target.mllp().is_some() && !connection.spec.policy.dlq.use_dlq;
+    if !may_be || summary.is_none_or(|summary| summary.waiting == 0) {
+        return Ok(Value::Null);
+    }
+    let head = state.read().queue(connection.id, PageRequest { limit: 1, cursor: None }).await?.items.pop();
+    let code = head.and_then(|head| blocked_by(connection, &head.progress));
+    Ok(code.map_or(Value::Null, |code| code.as_str().into()))
 }
 
 fn connection_json(connection: &Connection, summary: Option<&QueueSummary>) -> Value {

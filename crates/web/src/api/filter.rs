@@ -71,6 +71,12 @@ pub async fn of_query(state: &AppState, project: ProjectId, query: &mut Query) -
             Problem::bad_request("event_id", error.to_string(), "an event's id (evt_…)")
         })?),
     };
+    filter.subscription_id = match text(query, "subscription")? {
+        None => None,
+        Some(given) => Some(given.parse().map_err(|error: postrider_core::id::IdError| {
+            Problem::bad_request("subscription", error.to_string(), "a subscription's id (sub_…)")
+        })?),
+    };
     if let Some(given) = text(query, "endpoint")? {
         filter.connection_id = Some(endpoint(state, project, &given)?);
     }
@@ -209,6 +215,7 @@ pub fn shown(filter: &DeliveryFilter, connection: Option<&str>) -> Value {
     add("cid", json!(filter.cid));
     add("event_type", json!(filter.event_type));
     add("event_id", json!(filter.event_id));
+    add("subscription", json!(filter.subscription_id));
     add("origin", json!(filter.origin));
     add("method", json!(filter.method));
     add("path", json!(filter.path));

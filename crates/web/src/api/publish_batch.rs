@@ -7,14 +7,14 @@ use axum::extract::Request;
 use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
-use postrider_core::connection::DataFormat;
+use postrider_core::connection::Target;
 use postrider_core::id::{Cid, DeliveryId, ProjectId};
 use postrider_core::message::Message;
 use postrider_core::outcome::Outcome;
 use postrider_engine::{ConnectionRef, Refusal, SendOptions};
 use serde_json::{Value, json};
 
-use super::send::{caller_cid, caller_trace, data_format, message};
+use super::send::{caller_cid, caller_trace, message};
 use super::{Acting, AppState, connection_ref, idempotency, ok};
 use crate::problem::{FieldError, Problem};
 use crate::read::{Fields, Lines, Query, Segments, essence};
@@ -61,7 +61,6 @@ pub async fn publish_batch(
         ));
     }
     let connection = state.engine.connection(project, &named).await?;
-    let format = data_format(&connection);
     let cid = caller_cid(&parts.headers)?;
     let path = format!("/connections/{}/publish/batch", connection.id);
     // A key that cannot be used is refused before anything is read.
@@ -81,7 +80,7 @@ pub async fn publish_batch(
         if batch.results.len() + batch.ready.len() >= BATCH_LINES_MAX {
             break Some(too_many_lines(line.number));
         }
-        batch.take(line.number, line.content, &caller, format);
+        batch.take(line.number, line.content, &caller, &connection.spec.target);
         if batch.ready.len() >= LINES_AT_ONCE || batch.ready_bytes >= bytes_at_once {
             batch.hand_on().await;
             lines.begin_window();
@@ -110,10 +109,10 @@ fn too_many_lines(next_line: u64) -> Problem {
 
 impl Batch {
     /// Reads one line; what is wrong with it is noted under its number.
-    fn take(&mut self, number: u64, content: Option<Bytes>, caller: &Caller, format: DataFormat) {
+    fn take(&mut self, number: u64, content: Option<Bytes>, caller: &Caller, target: &Target) {
         let read = match content {
             None => Err(Problem::too_large(self.state.options.body.body_bytes_max)),
-            Some(content) => self.read(number, &content, caller, format),
+            Some(content) => self.read(number, &content, caller, target),
         };
         match read {
             Ok((message, options)) => {
@@ -130,9 +129,9 @@ impl Batch {
         number: u64,
         line: &[u8],
         caller: &Caller,
-        format: DataFormat,
+        target: &Target,
     ) -> Result<(Message, SendOptions), Problem> {
-        let message = message(Fields::parse(line)?, format)?;
+        let message = message(Fields::parse(line)?, target)?;
         self.state.check_body_size(&message.body)?;
         self.state.refuse_our_keys(&message.head.headers)?;
         let path = format!("{}/{number}", caller.path);

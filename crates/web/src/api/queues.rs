@@ -2,9 +2,11 @@
 
 use axum::response::Response;
 use http::StatusCode;
+use postrider_core::blocked::blocked_by;
 use postrider_core::decide::ByHand;
-use postrider_core::delivery::Status;
+use postrider_core::delivery::{Delivery, Status};
 use postrider_store::{DeliveryFilter, PageRequest};
+use serde_json::Value;
 
 use super::deliveries::answer;
 use super::shapes::delivery_json;
@@ -18,10 +20,17 @@ pub async fn queue(Acting(state): Acting, segments: Segments, mut query: Query) 
     let page = query.page()?;
     query.finish()?;
     let connection = state.engine.connection(project, &named).await?;
+    let is_first = page.cursor.is_none();
     let found = state.read().queue(connection.id, page).await?;
-    let data =
-        found.items.iter().map(|delivery| delivery_json(delivery, Some(&connection.name), state.masked())).collect();
-    Ok(list_response(data, found.next_cursor))
+    let shown = |(at, delivery): (usize, &Delivery)| {
+        let mut json = delivery_json(delivery, Some(&connection.name), state.masked());
+        // D25: only the head holds up the others.
+        let is_head = is_first && at == 0;
+        let blocked = is_head.then(|| blocked_by(&connection, &delivery.progress)).flatten();
+        json["blocked"] = blocked.map_or(Value::Null, |code| code.as_str().into());
+        json
+    };
+    Ok(list_response(found.items.iter().enumerate().map(shown).collect(), found.next_cursor))
 }
 
 pub async fn dead_letters(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {

@@ -4,7 +4,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, StatusCode};
-use postrider_core::connection::{Connection, DataFormat};
+use postrider_core::connection::{Connection, DataFormat, Target};
 use postrider_core::id::Cid;
 use postrider_core::message::{HeaderList, Message, Method, RequestHead};
 use postrider_core::outcome::{Outcome, OutcomeState};
@@ -13,7 +13,7 @@ use postrider_engine::{Refusal, SendOptions};
 use serde_json::value::RawValue;
 
 use super::shapes::outcome_text;
-use super::{Acting, AppState, Input, connection_ref, idempotency, soap_call};
+use super::{Acting, AppState, Input, connection_ref, fhir_call, idempotency, soap_call};
 use crate::problem::{Problem, clipped};
 use crate::read::{Fields, Given, Query, Segments};
 
@@ -73,7 +73,7 @@ async fn take(
     // The path by the connection's id: a rename or another way of percent-encoding must not make it another one.
     let path = format!("/connections/{}/{}", connection.id, how.as_str());
     let mut idempotency = idempotency::read(&input.headers, project, &path, &input.bytes, state.clock.now())?;
-    let message = message(input.fields, data_format(&connection))?;
+    let message = message(input.fields, &connection.spec.target)?;
     state.check_body_size(&message.body)?;
     state.refuse_our_keys(&message.head.headers)?;
     if how == How::Send && connection.spec.target.only_reads(&message.head) {
@@ -82,7 +82,8 @@ async fn take(
     }
     let options = SendOptions { cid, idempotency, trace: caller_trace(&input.headers) };
     let outcome = match how {
-        How::Send => state.engine.send(project, &named, message, options).await,
+        // In a box, so that what only stores is not as large as what waits for an answer: this future is moved with each request.
+        How::Send => Box::pin(state.engine.send(project, &named, message, options)).await,
         How::Publish => state.engine.publish(project, &named, message, options).await,
     };
     outcome.map(|outcome| outcome_response(&outcome)).map_err(not_taken)
@@ -144,10 +145,23 @@ pub(super) fn caller_trace(headers: &HeaderMap) -> Option<TraceContext> {
 /// # Errors
 /// 415 and 400 when it is not JSON, and otherwise 422 with every field that is refused.
 pub fn read_message(headers: &HeaderMap, body: &[u8], format: DataFormat) -> Result<Message, Problem> {
-    message(Fields::read(headers, body)?, format)
+    plain(Fields::read(headers, body)?, format)
 }
 
-pub(super) fn message(mut fields: Fields, format: DataFormat) -> Result<Message, Problem> {
+pub(super) fn message(mut fields: Fields, target: &Target) -> Result<Message, Problem> {
+    let interaction = target.fhir().and_then(|fhir| Some((fields.text("operation")?, fhir)));
+    match interaction {
+        Some((operation, fhir)) => fhir_call::read(fields, operation, fhir),
+        None => plain(fields, target.data_format()),
+    }
+}
+
+/// By method and path, or over SOAP by its operation.
+fn plain(mut fields: Fields, format: DataFormat) -> Result<Message, Problem> {
+    let takes_message = matches!(format, DataFormat::Soap | DataFormat::Hl7 | DataFormat::Fhir);
+    if takes_message {
+        one_body(&mut fields);
+    }
     let method = method(&mut fields);
     let path = path(&mut fields);
     let params = pairs(&mut fields, "params");
@@ -155,12 +169,27 @@ pub(super) fn message(mut fields: Fields, format: DataFormat) -> Result<Message,
     let soap = soap_call::read(&mut fields, format);
     let given = fields.body();
     let body = body_bytes(&mut fields, given, format);
-    let of_soap: &[&str] = if format == DataFormat::Soap { &soap_call::FIELDS } else { &[] };
-    fields.finish(&[&FIELDS, of_soap].concat())?;
+    let own: &[&str] = match format {
+        DataFormat::Soap => &soap_call::FIELDS,
+        DataFormat::Fhir => &["operation", "message"],
+        DataFormat::Hl7 => &["message"],
+        DataFormat::Json | DataFormat::Text | DataFormat::Form | DataFormat::Xml => &[],
+    };
+    fields.finish(&[&FIELDS, own].concat())?;
     Ok(Message { head: RequestHead { method, path, params, headers, trace: None, soap }, body })
 }
 
-fn method(fields: &mut Fields) -> Method {
+/// `message` is another name of the body, where a body is a message.
+pub(super) fn one_body(fields: &mut Fields) {
+    if fields.has("message") && (fields.has("body") || fields.has("body_base64")) {
+        fields.take("message");
+        fields.refuse("message", "`message` and a body are both there", "one of the two: they are the same");
+    } else {
+        fields.rename("message", "body");
+    }
+}
+
+pub(super) fn method(fields: &mut Fields) -> Method {
     let Some(given) = fields.text("method") else { return Method::default() };
     given.parse().unwrap_or_else(|error: postrider_core::message::MessageError| {
         fields.refuse("method", error.to_string(), "an HTTP method such as POST");
@@ -192,7 +221,7 @@ pub(super) fn headers(fields: &mut Fields) -> HeaderList {
 }
 
 /// An object of names and values, or a list of pairs. A value may be a list, for a name that comes several times.
-fn pairs(fields: &mut Fields, field: &str) -> Vec<(String, String)> {
+pub(super) fn pairs(fields: &mut Fields, field: &str) -> Vec<(String, String)> {
     let Some(given) = fields.take(field) else { return Vec::new() };
     let read = read_pairs(given.get());
     let allowed = format!(
@@ -251,7 +280,7 @@ pub(super) fn body_bytes(fields: &mut Fields, given: Option<Given>, format: Data
         Some(Given::Json(json)) => json,
     };
     let allowed = match format {
-        DataFormat::Json | DataFormat::Soap => return json.into(),
+        DataFormat::Json | DataFormat::Soap | DataFormat::Fhir => return json.into(),
         DataFormat::Form => match read_pairs(&json) {
             Some(pairs) => return form(&pairs).into(),
             None => "a string, or an object of names and plain values, since `data_format` is form",
@@ -263,7 +292,7 @@ pub(super) fn body_bytes(fields: &mut Fields, given: Option<Given>, format: Data
     Bytes::new()
 }
 
-fn form(pairs: &[(String, String)]) -> String {
+pub(super) fn form(pairs: &[(String, String)]) -> String {
     let encode =
         |text: &str| percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string();
     pairs.iter().map(|(name, value)| format!("{}={}", encode(name), encode(value))).collect::<Vec<_>>().join("&")

@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use postrider_core::attempt::Attempt;
 use postrider_core::connection::{Connection, ConnectionKind};
 use postrider_core::delivery::{Delivery, Status};
+use postrider_core::fhir::FhirAnswer;
 use postrider_core::id::EndpointId;
 use postrider_core::masking::MaskedHeaders;
 use postrider_core::message::HeaderList;
@@ -138,7 +139,7 @@ fn answer_text(answer: &Answer) -> String {
     joined(&Value::Object(object).to_string(), "data", &data(answer).unwrap_or_else(|| "null".to_owned()))
 }
 
-/// What the protocol says in the answer itself: over MLLP the acknowledgment (Z32), over SOAP the fault (Z34).
+/// What the protocol says in the answer itself: over MLLP the acknowledgment (Z32), over SOAP the fault (Z34), over FHIR the outcome (Z33).
 fn said_into(object: &mut Map<String, Value>, said: &Said) {
     match said {
         Said::Ack(ack) => {
@@ -158,6 +159,23 @@ fn said_into(object: &mut Map<String, Value>, said: &Said) {
                 object.insert("attachments".into(), soap.attachments.clone().into());
             }
         }
+        Said::Fhir(fhir) => fhir_into(object, fhir),
+    }
+}
+
+/// Which resource it is about, and what the server says of the outcome (Z33).
+fn fhir_into(object: &mut Map<String, Value>, fhir: &FhirAnswer) {
+    object.insert("resource_type".into(), fhir.resource_type.clone().into());
+    object.insert("id".into(), fhir.id.clone().into());
+    object.insert("version_id".into(), fhir.version_id.clone().into());
+    if !fhir.issues.is_empty() {
+        object.insert("issues".into(), json!(fhir.issues));
+    }
+    if !fhir.entries.is_empty() {
+        object.insert("entries".into(), json!(fhir.entries));
+    }
+    if let Some(next) = &fhir.next {
+        object.insert("next".into(), next.clone().into());
     }
 }
 

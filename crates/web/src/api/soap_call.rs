@@ -12,7 +12,7 @@ use crate::read::{Fields, compact};
 pub(super) const FIELDS: [&str; 3] = ["operation", "message", "soap_headers"];
 const OPERATION_CHARS_MAX: usize = 512;
 
-/// Takes the fields, and puts a `message` where a body is looked for. `None` for other formats, to which these fields are unknown.
+/// Takes the fields. `None` for other formats, to which these fields are unknown.
 pub(super) fn read(fields: &mut Fields, format: DataFormat) -> Option<Box<SoapCall>> {
     if format != DataFormat::Soap {
         return None;
@@ -22,11 +22,6 @@ pub(super) fn read(fields: &mut Fields, format: DataFormat) -> Option<Box<SoapCa
         let shown = clipped(&operation.escape_debug().to_string());
         let allowed = format!("the name of an operation, at most {OPERATION_CHARS_MAX} characters");
         fields.refuse("operation", format!("`operation` is `{shown}`"), allowed);
-    }
-    if fields.has("message") && (fields.has("body") || fields.has("body_base64")) {
-        fields.refuse("message", "`message` and a body are both there", "one of the two: they are the same");
-    } else {
-        fields.rename("message", "body");
     }
     let headers = headers(fields);
     let call = SoapCall { operation, headers };

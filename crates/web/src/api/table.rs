@@ -4,8 +4,8 @@ use postrider_core::access::{Scope, ScopeSet};
 
 use super::{
     alerts, audit, configuration, connections, deliveries, delivery_acts, dlq, docs, documentation, endpoint_acts,
-    endpoints, events, flow, health, jobs, keys, metrics, projects, publish_batch, queues, raw, schedule, security,
-    send, subscriptions, topic_messages, topics, transformations, users,
+    endpoints, events, flow, health, jobs, keys, metrics, ping, projects, publish_batch, queues, raw, schedule,
+    security, send, subscriptions, topic_messages, topics, transformations, users,
 };
 use crate::routes::{Needs, Routes};
 
@@ -89,6 +89,7 @@ fn of_connections(routes: Routes) -> Routes {
         .delete(in_project!("/connections/{name}"), admin, connections::delete, docs::connections::delete)
         .post(in_project!("/connections/{name}/pause"), operate, connections::pause, docs::connections::pause)
         .post(in_project!("/connections/{name}/resume"), operate, connections::resume, docs::connections::resume)
+        .post(in_project!("/connections/{name}/ping"), operate, ping::ping, docs::ping::ping)
         .post_keyed(in_project!("/connections/{name}/send"), send, send::send, docs::send::send)
         .post_keyed(in_project!("/connections/{name}/publish"), send, send::publish, docs::send::publish)
         .post_keyed(

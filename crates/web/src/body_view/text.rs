@@ -22,6 +22,9 @@ pub fn decoded(bytes: &[u8]) -> Cow<'_, str> {
 /// How much of a body is looked at to tell text from bytes.
 const LOOKED_AT: usize = 8 << 10;
 
+/// A few strange characters make no bytes of a short text.
+const STRANGE_MAX: usize = 4;
+
 /// More than a tenth of what it begins with is neither UTF-8 nor a character of a text.
 pub fn is_binary(bytes: &[u8]) -> bool {
     let start = &bytes[..bytes.len().min(LOOKED_AT)];
@@ -30,7 +33,7 @@ pub fn is_binary(bytes: &[u8]) -> bool {
         let controls = |letter: &char| letter.is_control() && !"\t\n\r\u{b}\u{c}\u{1b}\u{1c}".contains(*letter);
         strange += chunk.invalid().len() + chunk.valid().chars().filter(controls).count();
     }
-    strange * 10 > start.len()
+    strange > STRANGE_MAX && strange * 10 > start.len()
 }
 
 /// Lines end with CR, LF or both.

@@ -21,9 +21,11 @@ pub struct Delivery {
     pub rounds: u32,
     pub last_attempt_at: Option<Timestamp>,
     pub next_attempt_at: Option<Timestamp>,
-    /// A reason, or an object that holds one.
-    #[serde(default)]
-    pub deferred_by: Value,
+    pub deferred_by: Option<String>,
+    /// Until when it is held up, where that is known.
+    pub deferred_until: Option<Timestamp>,
+    /// The one that it waits for.
+    pub behind: Option<String>,
     pub connection: Option<String>,
     pub event_id: Option<String>,
     pub event_type: Option<String>,
@@ -109,25 +111,25 @@ impl Delivery {
         self.failure.as_deref().and_then(Failure::parse).map(|failure| explain(failure, status))
     }
 
-    /// What stopped it before it was sent, which uses no attempt (R04).
+    /// What holds it up before it is sent, which uses no attempt (R04, R15).
     pub fn deferral(&self) -> Option<String> {
-        let reason = self.deferred_by.as_str().or_else(|| self.deferred_by.get("reason")?.as_str())?;
-        Some(match reason {
-            "rate_limit" | "rate" | "endpoint_rate" => {
-                "Its endpoint may be sent no more at the moment: the rate limit is reached.".to_owned()
+        let reason = self.deferred_by.as_deref()?;
+        let said = match reason {
+            "breaker" => {
+                "Its endpoint failed so often in a row that it is left alone for a while; then one request tries it."
             }
-            "tenant_rate" | "project_rate" => {
-                "Its project may send no more at the moment: the rate limit is reached.".to_owned()
+            "project_concurrency" => {
+                "As many requests of its project are under way as may be; it goes as soon as one has ended."
             }
-            "concurrency" => {
-                "As many requests are under way there as may be; it goes as soon as one has ended.".to_owned()
+            "endpoint_concurrency" => {
+                "As many requests are under way at its endpoint as may be; it goes as soon as one has ended."
             }
-            "circuit_open" | "breaker" => {
-                "Its endpoint failed so often that it is left alone for a while; one request tries it then.".to_owned()
-            }
-            "ordered" | "waits_for" => "It waits for an earlier one of the same order.".to_owned(),
-            other => format!("It was put off: {}.", other.replace('_', " ")),
-        })
+            "project_rate_limit" => "Its project may send no more at the moment: the rate limit is reached.",
+            "endpoint_rate_limit" => "Its endpoint may be sent no more at the moment: the rate limit is reached.",
+            "ordering" => "It waits for an earlier one of the same order.",
+            other => return Some(format!("It is held up: {}.", other.replace('_', " "))),
+        };
+        Some(said.to_owned())
     }
 
     pub fn attempts_of(&self) -> String {

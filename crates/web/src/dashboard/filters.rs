@@ -8,8 +8,9 @@ use super::visit::segment;
 use crate::read::Query;
 
 /// Those that the form has, by the API's names.
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 14] = [
     "connection",
+    "type",
     "status",
     "error",
     "error_text",

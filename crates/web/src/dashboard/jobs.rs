@@ -74,6 +74,21 @@ impl Job {
         self.done + self.skipped_total
     }
 
+    /// How what was done is taken back, and where; nothing for what cannot be.
+    fn undo(&self) -> Option<(&'static str, &'static str)> {
+        match self.act.as_str() {
+            "set_aside" if self.done > 0 => Some((
+                "To take it back, retry them from the dead-letter queue: each goes to the tail of its queue.",
+                "/failed",
+            )),
+            "discard" if self.done > 0 => Some((
+                "To take it back, resend them from the delivery log, as long as it keeps them.",
+                "/deliveries?status=DISCARDED",
+            )),
+            _ => None,
+        }
+    }
+
     fn reasons(&self) -> Vec<(String, String)> {
         let said = |reason: &str| match reason {
             "already_delivered" => "delivered before it was their turn",

@@ -81,12 +81,15 @@ impl ListPage<'_> {
 
     /// Everything that an act without ticked boxes is about.
     fn all(&self) -> Filters {
-        let filters = self.filters.clone();
-        let filters = match &self.connection {
-            Some(connection) if filters.get("connection").is_empty() => filters.with("connection", &connection.name),
-            _ => filters,
-        };
-        if self.is_dead() { filters.with("status", "DLQ") } else { filters }
+        let mut filters = self.filters.clone();
+        if let Some(connection) = &self.connection {
+            filters = filters.with("connection", &connection.name).with("type", &connection.kind);
+        }
+        match self.list {
+            List::Queue => filters.with("status", "PENDING").with("status", "PROCESSING"),
+            List::Dlq | List::Failed => filters.with("status", "DLQ"),
+            List::Log => filters,
+        }
     }
 
     fn is_blocked(&self) -> bool {

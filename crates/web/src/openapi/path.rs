@@ -17,6 +17,7 @@ fn meaning(before: &str, name: &str) -> Option<(Schema, &'static str)> {
         ("subscriptions", "name") => (shapes::name().example("audit"), "The subscription, by its name."),
         ("topics", "topic") => (shapes::topic_name(), "The topic, by its name."),
         ("keys", "key") => (Schema::text().example("CI"), "The key, by its id or its name."),
+        ("users", "user") => (Schema::text().example("ada@example.org"), "The user, by id or by name."),
         ("deliveries" | "dlq", "id") => (shapes::delivery_id(), "The delivery, by its id: the `msg_id` of a result."),
         ("jobs", "id") => (Schema::id("job_"), "The job, by its id."),
         ("raw", "rest") => {

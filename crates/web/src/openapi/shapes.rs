@@ -96,6 +96,13 @@ pub fn delivery() -> Schema {
         always("dlqRetries", Schema::count()),
         always("dlqNote", Schema::text().or_null().example(json!(null))),
         always("version", Schema::count()),
+        rarely(
+            "blocked",
+            Schema::text()
+                .or_null()
+                .example("AE")
+                .describe("In a queue: the code that the receiver refused its head with for good."),
+        ),
     ])
     .named("Delivery")
 }
@@ -137,6 +144,29 @@ pub fn result() -> Schema {
         sometimes("body", Schema::text().example("{\"id\": 17}")),
         rarely("body_base64", Schema::text().example("AP8=").describe("Instead, where the body is no text.")),
         rarely("incomplete", Schema::flag().describe("There, and true, where the body was cut.")),
+        sometimes(
+            "resource_type",
+            Schema::text().or_null().example("Patient").describe("Over FHIR: the resource that the answer is about."),
+        ),
+        sometimes(
+            "id",
+            Schema::text().or_null().example("7301").describe("Over FHIR: its id, from the body or from Location."),
+        ),
+        sometimes(
+            "version_id",
+            Schema::text().or_null().example("1").describe("Over FHIR: its version, from the body, ETag or Location."),
+        ),
+        sometimes("issues", Schema::list(fhir_issue()).describe("Over FHIR: of an OperationOutcome.")),
+        sometimes(
+            "entries",
+            Schema::list(fhir_entry()).describe("Over FHIR: what became of each entry of a batch or transaction."),
+        ),
+        sometimes(
+            "next",
+            Schema::text()
+                .example("https://fhir.example.org/r4?page=2")
+                .describe("Over FHIR: the next page, for the operation `page`."),
+        ),
         always("data", Schema::any().example(json!({"id": 17})).describe("The body, where it is JSON; else null.")),
     ]);
     let flag = |words: &str| Schema::flag().describe(words);
@@ -150,6 +180,31 @@ pub fn result() -> Schema {
         always("response", response.named("RemoteAnswer").or_null()),
     ])
     .named("Result")
+}
+
+fn fhir_issue() -> Schema {
+    let text = |example: &str| Schema::text().example(example);
+    Schema::object([
+        always("severity", text("error")),
+        always("code", text("invalid")),
+        always("diagnostics", text("no such date")),
+        always("details", text("")),
+        always("expression", Schema::list(text("Patient.birthDate"))),
+    ])
+    .named("FhirIssue")
+}
+
+fn fhir_entry() -> Schema {
+    let text = |example: &str| Schema::text().or_null().example(example);
+    let status = Schema::whole(100, 599).or_null().example(201).describe("Null where the server did not say.");
+    Schema::object([
+        always("status", status),
+        always("resource_type", text("Patient")),
+        always("id", text("7301")),
+        always("version_id", text("1")),
+        always("issues", Schema::list(fhir_issue()).example(json!([]))),
+    ])
+    .named("FhirEntry")
 }
 
 /// The same of a request that waits.

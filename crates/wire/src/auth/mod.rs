@@ -4,6 +4,7 @@
 //! are sealed.
 
 mod answer;
+mod assertion;
 mod cache;
 mod oauth2;
 
@@ -17,7 +18,9 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use postrider_core::security::{PasswordType, SecuritySpec};
 use postrider_core::{MASK, NoAnswer, NoAnswerKind, Secret};
 
+use crate::send::Stamp;
 use crate::send::connect::Connector;
+use assertion::Signer;
 use cache::Token;
 use oauth2::TokenSource;
 
@@ -55,6 +58,8 @@ pub enum CredentialsError {
     NotAHeader { key: &'static str },
     #[error("`token_url` is not an address")]
     TokenUrl,
+    #[error("`private_key` {0}")]
+    PrivateKey(&'static str),
 }
 
 impl Credentials {
@@ -77,7 +82,13 @@ impl Credentials {
             }
             SecuritySpec::Bearer => fixed(AUTHORIZATION, &format!("Bearer {}", secret.expose())),
             SecuritySpec::OAuth2(client) => {
-                let source = TokenSource::new(client, secret).map_err(|_| CredentialsError::TokenUrl)?;
+                let source = TokenSource::new(client, secret, None).map_err(|_| CredentialsError::TokenUrl)?;
+                Ok(Credentials(Kind::OAuth2(Arc::new(source))))
+            }
+            SecuritySpec::Smart { client, algorithm, key_id } => {
+                let names = [key_id.clone(), client.client_id.clone(), client.token_url.to_string()];
+                let signer = Signer::new(*algorithm, secret, names).map_err(CredentialsError::PrivateKey)?;
+                let source = TokenSource::new(client, secret, Some(signer)).map_err(|_| CredentialsError::TokenUrl)?;
                 Ok(Credentials(Kind::OAuth2(Arc::new(source))))
             }
             SecuritySpec::Wss { username, password_type } => Ok(Credentials(Kind::Wss(UserPassword {
@@ -98,7 +109,11 @@ impl Credentials {
 
     /// Whether each attempt needs a time and a nonce of its own.
     pub fn is_stamped(&self) -> bool {
-        self.in_envelope().is_some()
+        match &self.0 {
+            Kind::Fixed(_) => false,
+            Kind::OAuth2(source) => source.is_stamped(),
+            Kind::Wss(_) => true,
+        }
     }
 
     /// The header, if it can be had without waiting.
@@ -110,11 +125,16 @@ impl Credentials {
     }
 
     /// The header, fetched if need be. Dropping the future ends the waiting and not the fetch.
-    pub(crate) async fn fetched(&self, connector: &Arc<Connector>) -> Result<Authorization, NoAnswer> {
+    /// `stamp` is that of the attempt, where [`Credentials::is_stamped`] asks for one.
+    pub(crate) async fn fetched(
+        &self,
+        connector: &Arc<Connector>,
+        stamp: Option<Stamp>,
+    ) -> Result<Authorization, NoAnswer> {
         match &self.0 {
             Kind::Fixed(fixed) => Ok(fixed.clone()),
             Kind::OAuth2(source) => {
-                let token = source.token(connector).await?;
+                let token = source.token(connector, stamp).await?;
                 Ok(Authorization { name: AUTHORIZATION, value: token.header.clone(), token: Some(token) })
             }
             Kind::Wss(_) => {

@@ -22,9 +22,11 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::answer::{self, ANSWER_BYTES_MAX, Granted};
+use super::assertion::{self, Signer};
 use super::basic;
 use super::cache::{Cache, Look, Token};
 use crate::egress::Progress;
+use crate::send::Stamp;
 use crate::send::cause;
 use crate::send::connect::Connector;
 use crate::send::link::{Broken, OutgoingRequest};
@@ -46,6 +48,8 @@ pub(super) struct TokenSource {
     target: Uri,
     headers: HeaderMap,
     form: Bytes,
+    /// Adds an assertion of its own to each request.
+    signer: Option<Signer>,
     state: Mutex<State>,
 }
 
@@ -57,13 +61,16 @@ struct State {
 }
 
 impl TokenSource {
-    pub(super) fn new(client: &ClientCredentials, secret: &Secret) -> Result<TokenSource, NotAnOrigin> {
+    pub(super) fn new(
+        client: &ClientCredentials,
+        secret: &Secret,
+        signer: Option<Signer>,
+    ) -> Result<TokenSource, NotAnOrigin> {
         let origin = Origin::new(client.token_url.origin(), &client.tls)?;
         let form = form(client, secret);
         let mut headers = HeaderMap::new();
         headers.insert(HOST, origin.host_header.clone());
         headers.insert(CONTENT_TYPE, FORM);
-        headers.insert(CONTENT_LENGTH, HeaderValue::from(form.len()));
         headers.insert(ACCEPT, JSON);
         headers.insert(USER_AGENT, crate::send::OUR_USER_AGENT);
         if client.client_auth == ClientAuth::Basic {
@@ -74,20 +81,20 @@ impl TokenSource {
             headers.insert(AUTHORIZATION, value);
         }
         let target = client.token_url.target().parse().map_err(|_| NotAnOrigin)?;
-        Ok(TokenSource { origin, target, headers, form: form.into(), state: Mutex::default() })
+        Ok(TokenSource { origin, target, headers, form: form.into(), signer, state: Mutex::default() })
     }
 
     /// The token that is held, or the next one. `Err` is how the attempt that needs it failed (D32).
-    pub(super) async fn token(self: &Arc<Self>, connector: &Arc<Connector>) -> Fetched {
+    pub(super) async fn token(self: &Arc<Self>, connector: &Arc<Connector>, stamp: Option<Stamp>) -> Fetched {
         let mut flight = {
             let mut state = self.lock();
             match state.cache.look(Instant::now()) {
                 Look::Fresh(token) => return Ok(token),
                 Look::Ageing(token) => {
-                    self.join_flight(&mut state, connector);
+                    self.join_flight(&mut state, connector, stamp);
                     return Ok(token);
                 }
-                Look::Nothing => self.join_flight(&mut state, connector),
+                Look::Nothing => self.join_flight(&mut state, connector, stamp),
             }
         };
         let landed = flight.wait_for(Option::is_some).await;
@@ -100,7 +107,7 @@ impl TokenSource {
     }
 
     /// The request under way, begun if there is none.
-    fn join_flight(self: &Arc<Self>, state: &mut State, connector: &Arc<Connector>) -> Flight {
+    fn join_flight(self: &Arc<Self>, state: &mut State, connector: &Arc<Connector>, stamp: Option<Stamp>) -> Flight {
         // Without its sender a request has broken down and will never land.
         if let Some(flight) = state.flight.as_ref().filter(|flight| flight.has_changed().is_ok()) {
             return flight.clone();
@@ -110,7 +117,7 @@ impl TokenSource {
         let (source, connector) = (Arc::clone(self), Arc::clone(connector));
         tokio::spawn(async move {
             let asked_at = Instant::now();
-            let fetched = source.fetch(&connector).await;
+            let fetched = source.fetch(&connector, stamp).await;
             let fetched = source.landed(fetched, asked_at);
             land.send_replace(Some(fetched));
         });
@@ -134,10 +141,11 @@ impl TokenSource {
         }
     }
 
-    async fn fetch(&self, connector: &Connector) -> Result<Granted, NoAnswer> {
+    async fn fetch(&self, connector: &Connector, stamp: Option<Stamp>) -> Result<Granted, NoAnswer> {
         let host = self.origin.host.shown();
         let unreachable =
             |why: &str| NoAnswer { kind: NoAnswerKind::Unreachable, detail: format!("no token from {host}: {why}") };
+        let request = self.request(stamp).map_err(|why| unreachable(&why))?;
         let mut deadline = pin!(tokio::time::sleep(FETCH_TIMEOUT));
         let progress = Progress::new();
         let opened = tokio::select! {
@@ -146,7 +154,7 @@ impl TokenSource {
             () = deadline.as_mut() => return Err(unreachable("no connection within 30 s")),
         };
         let mut link = opened.map_err(|error| of_token(cause::not_connected(&self.origin.host, &error)))?;
-        let response = match link.ask(self.request(), false, deadline.as_mut()).await {
+        let response = match link.ask(request, false, deadline.as_mut()).await {
             Ok(response) => response,
             Err(Broken::Deadline) => return Err(unreachable("no answer within 30 s")),
             Err(Broken::Failed { error, sent }) => {
@@ -161,12 +169,29 @@ impl TokenSource {
         answer::read(head.status.as_u16(), &body.bytes).map_err(|why| unreachable(&why))
     }
 
-    fn request(&self) -> OutgoingRequest {
-        let mut request = Request::new(Full::new(self.form.clone()));
+    fn request(&self, stamp: Option<Stamp>) -> Result<OutgoingRequest, String> {
+        let form = match &self.signer {
+            None => self.form.clone(),
+            Some(signer) => {
+                let stamp = stamp.ok_or("an attempt without a stamp")?;
+                let signed = signer.assertion(stamp).map_err(|why| format!("`private_key` {why}"))?;
+                let form = String::from_utf8_lossy(&self.form);
+                // Letters, digits, `-`, `_` and dots: nothing of an assertion has to be encoded.
+                format!("{form}&client_assertion_type={}&client_assertion={signed}", encoded(assertion::TYPE)).into()
+            }
+        };
+        let length = form.len();
+        let mut request = Request::new(Full::new(form));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.target.clone();
         *request.headers_mut() = self.headers.clone();
-        request
+        request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+        Ok(request)
+    }
+
+    /// Whether a request for a token needs a time and a nonce of its own.
+    pub(super) fn is_stamped(&self) -> bool {
+        self.signer.is_some()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -211,7 +236,7 @@ mod tests {
     fn source(keys: serde_json::Value) -> TokenSource {
         let read = postrider_core::settings::security::parse(SecurityKind::OAuth2, keys.as_object().unwrap()).unwrap();
         let SecuritySpec::OAuth2(client) = read.spec else { panic!() };
-        TokenSource::new(&client, &read.secret.unwrap()).unwrap()
+        TokenSource::new(&client, &read.secret.unwrap(), None).unwrap()
     }
 
     #[test]
@@ -224,12 +249,12 @@ mod tests {
         // `a%3Ab:p%20w%26`
         assert_eq!(basic.headers[AUTHORIZATION], "Basic YSUzQWI6cCUyMHclMjY=");
         assert_eq!(basic.form, "grant_type=client_credentials&scope=r%20w&audience=https%3A%2F%2Fapi%3F");
-        assert_eq!(basic.request().uri(), "/token?x=1");
+        assert_eq!(basic.request(None).unwrap().uri(), "/token?x=1");
         let mut keys = keys;
         keys["client_auth"] = json!("body");
         let body = source(keys);
         assert!(!body.headers.contains_key(AUTHORIZATION));
         assert!(std::str::from_utf8(&body.form).unwrap().contains("&client_id=a%3Ab&client_secret=p%20w%26&"));
-        assert!(!format!("{:?}", basic.request().headers()).contains("YSUz"));
+        assert!(!format!("{:?}", basic.request(None).unwrap().headers()).contains("YSUz"));
     }
 }

@@ -13,6 +13,7 @@ use http::Response;
 use hyper::body::Incoming;
 use postrider_core::connection::Connection;
 use postrider_core::id::ConnectionId;
+use postrider_core::reach::{ReachStage, Reached};
 use postrider_core::{NoAnswerKind, Reply};
 use tokio::time::Sleep;
 
@@ -20,6 +21,7 @@ use super::answer::answer;
 use super::cause;
 use super::connect::Connector;
 use super::link::{Broken, Link, OutgoingRequest};
+use super::reach::{self, Reach, Trial};
 use super::route::{Route, RouteError};
 use super::{Outgoing, Sender, request};
 use crate::auth::Authorization;
@@ -97,7 +99,7 @@ impl HttpSender {
         }
         tokio::select! {
             biased;
-            fetched = credentials.fetched(&self.connector) => fetched.map(Some).map_err(Reply::Unanswered),
+            fetched = credentials.fetched(&self.connector, outgoing.stamp) => fetched.map(Some).map_err(Reply::Unanswered),
             () = deadline => Err(timed_out(route, outgoing, Stage::Token)),
         }
     }
@@ -149,6 +151,21 @@ impl Sender for HttpSender {
             Ok(judged) => judged.map_err(|refused| refused.to_string()),
             // A slow name server says nothing about the name.
             Err(_) => Ok(()),
+        }
+    }
+
+    async fn reach(&self, wanted: Reach) -> Reached {
+        let route = match Route::new(&wanted.connection, self.pool_idle_timeout) {
+            Ok(route) => route,
+            Err(error) => return Reached::not(ReachStage::Resolve, NoAnswerKind::Unsendable, error.to_string()),
+        };
+        let origin = &route.origin;
+        let (to, tls) = (origin.destination(), origin.tls.as_ref());
+        let trial = Trial { connector: &self.connector, to, tls, timeout: wanted.timeout };
+        match reach::request(&wanted, origin.host_header.clone()) {
+            None => trial.connect().await,
+            Some(Ok(request)) => trial.ask(&wanted, request).await,
+            Some(Err(why)) => Reached::not(ReachStage::Resolve, NoAnswerKind::Unsendable, why),
         }
     }
 

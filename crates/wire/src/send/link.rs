@@ -5,6 +5,7 @@
 
 use std::future::{Future, poll_fn};
 use std::io;
+use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -31,6 +32,23 @@ pub(crate) type OutgoingRequest = Request<Full<Bytes>>;
 pub(crate) enum Stream {
     Plain(Metered),
     Tls(Box<TlsStream<Metered>>),
+}
+
+impl Stream {
+    pub(crate) fn peer(&self) -> Option<SocketAddr> {
+        match self {
+            Stream::Plain(tcp) => tcp.peer(),
+            Stream::Tls(tls) => tls.get_ref().0.peer(),
+        }
+    }
+
+    /// What the other side showed, in DER.
+    pub(crate) fn certificate(&self) -> Option<Vec<u8>> {
+        match self {
+            Stream::Plain(_) => None,
+            Stream::Tls(tls) => Some(tls.get_ref().1.peer_certificates()?.first()?.to_vec()),
+        }
+    }
 }
 
 pub(crate) struct Link {

@@ -6,10 +6,12 @@ use async_trait::async_trait;
 use postrider_core::Reply;
 use postrider_core::connection::{Connection, ConnectionKind};
 use postrider_core::id::ConnectionId;
+use postrider_core::reach::Reached;
 
 use super::http::{HttpOptions, HttpSender};
 use super::mllp::MllpSender;
-use super::{Outgoing, Sender, soap};
+use super::reach::Reach;
+use super::{Outgoing, Sender, fhir, soap};
 use crate::egress::Egress;
 
 pub struct Senders {
@@ -35,15 +37,28 @@ impl Sender for Senders {
                 Ok(over_http) => soap::read(self.http.send(over_http).await),
                 Err(reply) => reply,
             },
+            ConnectionKind::Fhir => match fhir::request(outgoing) {
+                Ok(over_http) => fhir::read(self.http.send(over_http.clone()).await, &over_http),
+                Err(reply) => reply,
+            },
         }
     }
 
     async fn may_reach(&self, connection: &Arc<Connection>) -> Result<(), String> {
         match connection.kind() {
-            ConnectionKind::Rest | ConnectionKind::Webhook | ConnectionKind::Soap => {
+            ConnectionKind::Rest | ConnectionKind::Webhook | ConnectionKind::Soap | ConnectionKind::Fhir => {
                 self.http.may_reach(connection).await
             }
             ConnectionKind::Mllp => self.mllp.may_reach(connection).await,
+        }
+    }
+
+    async fn reach(&self, wanted: Reach) -> Reached {
+        match wanted.connection.kind() {
+            ConnectionKind::Rest | ConnectionKind::Webhook | ConnectionKind::Soap | ConnectionKind::Fhir => {
+                self.http.reach(wanted).await
+            }
+            ConnectionKind::Mllp => self.mllp.reach(wanted).await,
         }
     }
 

@@ -80,6 +80,10 @@ impl Metered {
         (Metered { tcp, meter: meter.clone() }, meter)
     }
 
+    pub(super) fn peer(&self) -> Option<std::net::SocketAddr> {
+        self.tcp.peer_addr().ok()
+    }
+
     /// Between two requests a peer has nothing to say: anything readable is its farewell (an end, a reset, a 408), and what is written
     /// now would be lost or, worse, half read.
     fn check_quiet(&self) -> io::Result<()> {

@@ -4,6 +4,7 @@ mod answer;
 pub(crate) mod cause;
 mod check;
 pub(crate) mod connect;
+mod fhir;
 pub mod http;
 pub(crate) mod link;
 pub mod many;
@@ -11,6 +12,7 @@ mod metered;
 pub mod mllp;
 pub(crate) mod origin;
 mod pool;
+pub mod reach;
 mod request;
 mod route;
 mod soap;
@@ -23,8 +25,9 @@ use bytes::Bytes;
 use postrider_core::connection::Connection;
 use postrider_core::id::{Cid, ConnectionId, DeliveryId};
 use postrider_core::message::RequestHead;
+use postrider_core::reach::{ReachStage, Reached};
 use postrider_core::trace::TraceContext;
-use postrider_core::{Reply, Timestamp, Wait};
+use postrider_core::{NoAnswerKind, Reply, Timestamp, Wait};
 
 pub use check::{check, check_target, said};
 
@@ -77,6 +80,13 @@ pub trait Sender: Send + Sync {
     /// # Errors
     /// In words: why they may not.
     async fn may_reach(&self, connection: &Arc<Connection>) -> Result<(), String>;
+
+    /// Tries whether the remote system can be reached, as an attempt would, and says how far it came. Nobody acts on what is sent.
+    ///
+    /// A sender that dials nobody reaches nobody.
+    async fn reach(&self, _wanted: reach::Reach) -> Reached {
+        Reached::not(ReachStage::Resolve, NoAnswerKind::Internal, "this sender dials nobody")
+    }
 
     /// The connection was changed or deleted: sockets and settings kept for it are dropped once idle.
     fn forget(&self, connection: ConnectionId);

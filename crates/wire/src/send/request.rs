@@ -53,6 +53,7 @@ pub(super) fn build(
     let (target, headers) = match &route.connection.spec.target {
         Target::Rest(rest) => (rest.url_path.fill(&head.params, &head.path)?, headers(route, outgoing)?),
         Target::Soap(soap) => (soap.http.url_path.fill(&head.params, &head.path)?, headers(route, outgoing)?),
+        Target::Fhir(fhir) => (fhir.http.url_path.fill(&head.params, &head.path)?, headers(route, outgoing)?),
         Target::Mllp(_) => return Err(Unsendable::Kind),
         Target::Webhook(endpoint) => {
             let attempt = outgoing.webhook.as_ref().ok_or(Unsendable::NotSigned)?;

@@ -41,6 +41,7 @@ impl Route {
         let (origin, content_type, slots_max) = match &connection.spec.target {
             Target::Rest(rest) => over_http(rest)?,
             Target::Soap(soap) => over_http(&soap.http)?,
+            Target::Fhir(fhir) => over_http(&fhir.http)?,
             Target::Webhook(endpoint) => {
                 let origin = Origin::new(endpoint.url.origin(), &endpoint.tls).map_err(|_| RouteError::Host)?;
                 let policy = match endpoint.addresses {
@@ -79,6 +80,7 @@ fn content_type(rest: &RestTarget) -> Result<HeaderValue, RouteError> {
             DataFormat::Xml => "application/xml",
             DataFormat::Hl7 => "application/hl7-v2",
             DataFormat::Soap => "text/xml; charset=utf-8",
+            DataFormat::Fhir => "application/fhir+json; charset=utf-8",
         })),
     }
 }

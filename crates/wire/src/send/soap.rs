@@ -184,3 +184,25 @@ fn is_in_parts(head: &RequestHead) -> bool {
     let is_multipart = |text: &str| text.trim_start().to_ascii_lowercase().starts_with("multipart/related");
     head.headers.get(CONTENT_TYPE).is_some_and(is_multipart)
 }
+
+#[cfg(test)]
+mod tests {
+    use postrider_core::connection::{ConnectionKind, ConnectionSpec};
+    use serde_json::json;
+
+    use super::*;
+
+    // proves: Z34
+    #[test]
+    fn z34_s08_the_action_of_soap_1_2_is_in_the_content_type_unless_the_connection_says_not() {
+        for (setting, sent) in [
+            ("param", "application/soap+xml; charset=utf-8; action=\"urn:a\""),
+            ("none", "application/soap+xml; charset=utf-8"),
+        ] {
+            let written = json!({"host": "http://a", "url_path": "", "soap_version": "1.2", "soap12_action": setting});
+            let spec = ConnectionSpec::parse(ConnectionKind::Soap, written.as_object().unwrap()).unwrap();
+            let made = head(spec.target.soap().unwrap(), "urn:a", &RequestHead::default()).unwrap();
+            assert_eq!((made.headers.get("content-type"), made.headers.get("soapaction")), (Some(sent), None));
+        }
+    }
+}

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use postrider_core::NoAnswerKind::{Unreachable, Unsendable};
 use postrider_core::Reply;
-use postrider_wire::{HttpSender, Sender};
+use postrider_core::reach::{ReachStage, Reached};
+use postrider_wire::{HttpSender, Reach, ReachMethod, Sender};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::ServerConfig;
 use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -194,6 +195,36 @@ async fn an_authority_file_that_cannot_be_read_is_unsendable_until_it_can() {
     assert!(detail.contains("tls_ca_path") && detail.contains(authority.path()), "{detail}");
     std::fs::write(&authority.file, pem).unwrap();
     assert_eq!(answered(sender.send(outgoing(&connection)).await).status, Some(200));
+}
+
+async fn reached(address: SocketAddr, keys: Value) -> Reached {
+    let connection = connection_with(&format!("https://{NAME}:{}", address.port()), keys);
+    let reach = Reach {
+        connection,
+        credentials: None,
+        stamp: None,
+        method: ReachMethod::Head,
+        timeout: postrider_core::Wait::from_secs(20),
+    };
+    loopback_sender().reach(reach).await
+}
+
+// proves: R14
+#[tokio::test]
+async fn r14_a_try_tells_when_the_certificate_ends_and_at_which_stage_it_failed() {
+    let authority = Authority::new("reach");
+    let mut named = params(NAME);
+    named.not_after = rcgen::date_time_ymd(2031, 3, 12);
+    let address = serve(named, Some(&authority)).await;
+    let trusted = reached(address, json!({"tls_ca_path": authority.path()})).await;
+    assert_eq!((trusted.failed, trusted.status), (None, Some(200)));
+    assert_eq!(trusted.certificate_ends_at, postrider_core::Timestamp::parse_rfc3339("2031-03-12T00:00:00Z"));
+    let stages: Vec<&str> = trusted.stages.iter().map(|(stage, _)| stage.as_str()).collect();
+    assert_eq!(stages, ["resolve", "connect", "tls", "first_byte"]);
+    let stranger = reached(address, json!({})).await;
+    let failed = stranger.failed.unwrap();
+    assert_eq!((failed.stage, failed.kind, stranger.status), (ReachStage::Tls, Unreachable, None));
+    assert!(failed.error.contains("TLS with"), "{}", failed.error);
 }
 
 /// A server that asks for a client certificate of `clients`, and answers with the name in it.

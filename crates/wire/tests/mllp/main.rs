@@ -5,6 +5,7 @@ mod acks;
 mod batches;
 mod cases;
 mod faults;
+mod linear;
 mod receiver;
 mod sockets;
 mod tls;

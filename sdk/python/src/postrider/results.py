@@ -24,6 +24,18 @@ class Response:
     """The body read as JSON, where the answer says that it is JSON and it is; else None."""
     ack_code: Optional[str] = None
     """The code of an HL7 acknowledgment (`AA`, `AE`, `AR`, `CA`, `CE`, `CR`); None elsewhere."""
+    resource_type: Optional[str] = None
+    """Over FHIR: the resource that the answer is about, from its body or from `Location`."""
+    id: Optional[str] = None
+    """Over FHIR: that resource's id."""
+    version_id: Optional[str] = None
+    """Over FHIR: that resource's version."""
+    issues: List[Any] = field(default_factory=list)
+    """Over FHIR: the issues of an OperationOutcome, each with severity, code, diagnostics, details and expression."""
+    entries: List[Any] = field(default_factory=list)
+    """Over FHIR: what became of each entry of a batch or transaction, in its order."""
+    next: Optional[str] = None
+    """Over FHIR: the link to the next page of a search."""
     incomplete: bool = False
     """The body was cut: it was too long or too slow."""
     more: Mapping[str, Any] = field(default_factory=dict)
@@ -74,7 +86,14 @@ class Result:
 
 
 RESULT_FIELDS = ("is_ok", "is_in_queue", "is_in_dlq", "msg_id", "cid", "error", "response")
-RESPONSE_FIELDS = ("status", "headers", "body", "body_base64", "data", "ack_code", "incomplete")
+RESPONSE_FIELDS = ("status", "headers", "body", "body_base64", "data", "ack_code", "incomplete") + (
+    "resource_type",
+    "id",
+    "version_id",
+    "issues",
+    "entries",
+    "next",
+)
 
 
 def read_result(json: Mapping[str, Any]) -> Result:
@@ -113,6 +132,12 @@ def _read_response(json: Any) -> Response:
         body=read_body(json),
         data=json.get("data"),
         ack_code=_text(json, "ack_code"),
+        resource_type=_text(json, "resource_type"),
+        id=_text(json, "id"),
+        version_id=_text(json, "version_id"),
+        issues=list(json.get("issues") or []),
+        entries=list(json.get("entries") or []),
+        next=_text(json, "next"),
         incomplete=json.get("incomplete") is True,
         more=without(json, RESPONSE_FIELDS),
     )

@@ -118,6 +118,24 @@ fn d25_a_message_at_fault_ends_the_round_at_once() {
     }
 }
 
+// proves: Z33
+#[test]
+fn z33_f13_what_was_done_in_part_is_never_sent_again_by_itself() {
+    let reply = no_answer(NoAnswerKind::Internal);
+    for (use_dlq, end) in [(true, Status::Dlq), (false, Status::Failed)] {
+        let mut run = Run::rounds(5, use_dlq);
+        run.attempt_with(&done_in_part(), &reply, false, Roll::MIDDLE);
+        assert_eq!((run.progress.status, run.progress.failure), (end, Some(Failure::Partial)));
+    }
+    let mut run = Run::rounds(5, true);
+    run.attempt_with(&done_in_part(), &reply, true, Roll::MIDDLE);
+    assert_eq!(run.progress.status, Status::Failed, "a caller has it in hand");
+    let mut run = Run::rounds(5, true);
+    run.policy.dlq.action = crate::policy::DlqAction::Retry { retries_max: 3 };
+    run.attempt_with(&done_in_part(), &reply, false, Roll::MIDDLE);
+    assert_eq!(dead_letter_due_at(&run.progress, &run.policy.dlq), None, "the action leaves it where it is");
+}
+
 // proves: Z13, D04
 #[test]
 fn z13_a_round_cut_short_resumes_where_it_was() {

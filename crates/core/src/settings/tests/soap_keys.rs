@@ -55,6 +55,7 @@ fn z03_what_is_wrong_is_named_with_what_is_allowed() {
     for (keys, field) in [
         (json!({"soap_version": "2.0"}), "soap_version"),
         (json!({"soap_action": "urn:\"a\""}), "soap_action"),
+        (json!({"success_if": "status = OK"}), "success_if"),
         (json!({"soap12_action": "maybe"}), "soap12_action"),
         (json!({"namespace": "urn: r"}), "namespace"),
         (json!({"namespaces": {"xml": "urn:x"}}), "namespaces"),

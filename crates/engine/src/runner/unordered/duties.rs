@@ -2,12 +2,14 @@
 //!
 //! It must not know how slots are used.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
 use postrider_core::decide::{Event, Snapshot, decide, leaves_at};
 use postrider_core::delivery::{Delivery, Progress, Status};
+use postrider_core::id::DeliveryId;
 use postrider_store::{Command, CommandAnswer, PAGE_ROWS_MAX, PageRequest, StoreError};
 
 use super::{Asked, Next, Unordered};
@@ -19,6 +21,14 @@ use crate::runner::{Exit, earlier, given_up, refused};
 pub(super) struct Expiring {
     pub expired: Vec<Delivery>,
     /// When the next of the others expires.
+    pub next: Option<Timestamp>,
+}
+
+/// What a look through a queue whose endpoint is off has found.
+#[derive(Default)]
+pub(super) struct Refusing {
+    pub due: Vec<Delivery>,
+    /// When the next of the others is due.
     pub next: Option<Timestamp>,
 }
 
@@ -105,34 +115,55 @@ impl Unordered {
         true
     }
 
-    /// Nothing may be sent, so what is due needs neither a slot nor a claim. The page begins with what is due.
-    pub(super) fn look_for_refused(&mut self) {
+    /// Nothing may be sent, so what is due needs neither a slot nor a claim. What has been attempted comes by its time, behind what has not;
+    /// so the walk ends at the first of it that is not due.
+    pub(super) fn look_for_refused(&mut self, now: Timestamp) {
         let (store, queue_id) = (Arc::clone(&self.post.shared.store), self.post.queue_id());
-        let limit = u32::try_from(self.post.shared.options.settle_batch_max.max(1)).unwrap_or(PAGE_ROWS_MAX);
+        let rows_max = self.post.shared.options.settle_batch_max.max(1);
+        let settling: BTreeSet<DeliveryId> = self.settling.keys().copied().collect();
         self.look = false;
+        // What is settled from here on may not be in the answer: it is noted beside it.
         self.next_due = None;
-        let page = PageRequest { limit: limit.min(PAGE_ROWS_MAX), cursor: None };
-        self.asking = Some(Box::pin(async move { Asked::Refusing(store.queue(queue_id, page).await) }));
+        self.asking = Some(Box::pin(async move {
+            let mut found = Refusing::default();
+            let limit = u32::try_from(rows_max + settling.len()).unwrap_or(PAGE_ROWS_MAX).min(PAGE_ROWS_MAX);
+            let mut page = PageRequest { limit, cursor: None };
+            loop {
+                let read = match store.queue(queue_id, page.clone()).await {
+                    Ok(read) => read,
+                    Err(error) => return Asked::Refusing(Err(error)),
+                };
+                let rows = read.items.into_iter().filter(|row| row.progress.status == Status::Pending);
+                for row in rows.filter(|row| !settling.contains(&row.id)) {
+                    let (tried, due_at) = (row.progress.attempts > 0, row.progress.due_at);
+                    if due_at <= now {
+                        found.due.push(row);
+                    } else {
+                        found.next = earlier(found.next, Some(due_at));
+                    }
+                    if found.due.len() >= rows_max || (tried && due_at > now) {
+                        return Asked::Refusing(Ok(found));
+                    }
+                }
+                page.cursor = read.next_cursor;
+                if page.cursor.is_none() {
+                    return Asked::Refusing(Ok(found));
+                }
+            }
+        }));
     }
 
     /// What has come due ends as its endpoint or project says, in order (V05, D28); the rest waits for its time.
-    pub(super) fn refuse(&mut self, waiting: Vec<Delivery>) {
+    pub(super) fn refuse(&mut self, found: Refusing) {
         let Some(connection) = self.post.connection() else { return };
         let shared = Arc::clone(&self.post.shared);
-        let now = shared.now();
-        for delivery in waiting.into_iter().filter(|row| row.progress.status == Status::Pending) {
-            if self.settling.contains_key(&delivery.id) {
-                continue;
-            }
+        self.next_due = earlier(self.next_due, found.next);
+        // There may be more, and what may be sent again by now is claimed.
+        self.look |= !found.due.is_empty();
+        for delivery in found.due {
             let progress = &delivery.progress;
-            if progress.due_at > now {
-                self.next_due = earlier(self.next_due, Some(progress.due_at));
-                continue;
-            }
-            self.look = true;
             let snapshot = Snapshot { progress, policy: &connection.spec.policy, ladder: delivery.ladder.as_ref() };
-            // Meanwhile it may be sendable again.
-            let Some(decision) = refused(&shared, &connection, snapshot, now) else { continue };
+            let Some(decision) = refused(&shared, &connection, snapshot, shared.now()) else { continue };
             self.commanded.insert(delivery.id);
             let caller = self.take_caller(&delivery);
             self.hand_over(&delivery, decision.progress, None, None, caller, None);

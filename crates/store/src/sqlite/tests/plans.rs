@@ -2,7 +2,7 @@
 
 use postrider_core::Failure;
 use postrider_core::delivery::{Origin, Progress, Status};
-use postrider_core::id::{DeliveryId, JobId, ProjectId};
+use postrider_core::id::{DeliveryId, JobId, ProjectId, SubscriptionId};
 use postrider_core::job::JobAct;
 
 use super::InFile;
@@ -87,6 +87,7 @@ async fn every_column(store: &SqliteStore) {
         DeliveryFilter { cid: text("order 7"), ..all.clone() },
         DeliveryFilter { cid: text("20260312-120534-7301-7f2c0e51a"), ..all.clone() },
         DeliveryFilter { event_type: text("a"), ..all.clone() },
+        DeliveryFilter { subscription_id: Some(SubscriptionId::from_u128(1)), ..all.clone() },
         DeliveryFilter { origin: Some(Origin::Event), ..all.clone() },
         DeliveryFilter { method: text("GET"), ..all.clone() },
         DeliveryFilter { path: text("/x"), ..all.clone() },

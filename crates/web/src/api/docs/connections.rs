@@ -1,5 +1,6 @@
 //! Of `connections`. Their keys are those of `docs/settings.md`.
 
+use postrider_core::ack::AckCode;
 use postrider_core::connection::ConnectionKind;
 use serde_json::json;
 
@@ -51,6 +52,7 @@ fn new_connection(kind: ConnectionKind) -> Schema {
         ConnectionKind::Rest => "NewRestConnection",
         ConnectionKind::Mllp => "NewMllpConnection",
         ConnectionKind::Soap => "NewSoapConnection",
+        ConnectionKind::Fhir => "NewFhirConnection",
         ConnectionKind::Webhook => "NewWebhookConnection",
     };
     body(kind, [always("name", shapes::name()), always("type", kind_word(kind))]).named(name)
@@ -61,6 +63,7 @@ fn changed_connection(kind: ConnectionKind) -> Schema {
         ConnectionKind::Rest => "RestConnectionChange",
         ConnectionKind::Mllp => "MllpConnectionChange",
         ConnectionKind::Soap => "SoapConnectionChange",
+        ConnectionKind::Fhir => "FhirConnectionChange",
         ConnectionKind::Webhook => "WebhookConnectionChange",
     };
     let rename = shapes::name().describe("A new name renames, and keeps the queue.");
@@ -72,6 +75,7 @@ fn connection(kind: ConnectionKind) -> Schema {
         ConnectionKind::Rest => "RestConnection",
         ConnectionKind::Mllp => "MllpConnection",
         ConnectionKind::Soap => "SoapConnection",
+        ConnectionKind::Fhir => "FhirConnection",
         ConnectionKind::Webhook => "WebhookConnection",
     };
     let state = Schema::object([
@@ -81,6 +85,13 @@ fn connection(kind: ConnectionKind) -> Schema {
         always("waiting", Schema::count()),
         always("dead", Schema::count()),
         always("oldestWaitingSince", shapes::time_or_null()),
+        always(
+            "blocked",
+            Schema::words(AckCode::ALL.map(AckCode::as_str))
+                .or_null()
+                .example(json!(null))
+                .describe("Over MLLP: the receiver has refused the head of the queue for good, with this code, and nothing moves."),
+        ),
     ]);
     let first = [always("name", shapes::name()), always("type", kind_word(kind))];
     let ours = [
@@ -103,7 +114,8 @@ fn example(answered: bool) -> serde_json::Value {
         json["id"] = "con_01k3v9q8h4m2n6p7r0s5t1w2x3".into();
         json["version"] = 1.into();
         json["state"] = json!({
-            "paused": false, "is_active": true, "draining": false, "waiting": 0, "dead": 0, "oldestWaitingSince": null
+            "paused": false, "is_active": true, "draining": false, "waiting": 0, "dead": 0, "oldestWaitingSince": null,
+            "blocked": null
         });
         json["warnings"] = json!([]);
         json["createdAt"] = "2026-03-12T12:05:34.730Z".into();

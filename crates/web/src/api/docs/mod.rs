@@ -19,6 +19,7 @@ pub mod health;
 pub mod jobs;
 pub mod keys;
 pub mod metrics;
+pub mod ping;
 pub mod projects;
 pub mod publish_batch;
 pub mod queues;
@@ -77,6 +78,7 @@ fn filters(mut operation: Operation) -> Operation {
         .query("event_type", text().example("invoice.paid"), "The event's type, whole.")
         .query("event_id", Schema::id("evt_"), "The deliveries of one event.")
         .query("endpoint", Schema::id("ep_"), "A webhook endpoint, by its id.")
+        .query("subscription", Schema::id("sub_"), "The subscription that made it, by its id.")
         .query("origin", shapes::origin(), "How it came in.")
         .query("method", method(), "The request's method.")
         .query("path", Schema::text().length(0, TEXT_BYTES_MAX).example("/invoices"), "The request's path, whole.")

@@ -31,6 +31,7 @@ fn new_definition(kind: SecurityKind) -> Schema {
             SecurityKind::ApiKey => "NewApiKey",
             SecurityKind::Bearer => "NewBearer",
             SecurityKind::OAuth2 => "NewOAuth2",
+            SecurityKind::Smart => "NewSmart",
             SecurityKind::Wss => "NewWss",
         },
     )
@@ -42,6 +43,7 @@ fn changed_definition(kind: SecurityKind) -> Schema {
         SecurityKind::ApiKey => "ApiKeyChange",
         SecurityKind::Bearer => "BearerChange",
         SecurityKind::OAuth2 => "OAuth2Change",
+        SecurityKind::Smart => "SmartChange",
         SecurityKind::Wss => "WssChange",
     })
 }
@@ -69,6 +71,7 @@ fn definition(kind: SecurityKind) -> Schema {
         SecurityKind::ApiKey => "ApiKey",
         SecurityKind::Bearer => "Bearer",
         SecurityKind::OAuth2 => "OAuth2",
+        SecurityKind::Smart => "Smart",
         SecurityKind::Wss => "Wss",
     })
 }

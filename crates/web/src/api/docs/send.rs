@@ -39,19 +39,39 @@ pub fn message() -> Schema {
         optional("headers", pairs(json!({"X-Trace": "abc"})).describe("Sent on; framing is written by the sender.")),
     ];
     let of_soap = [
-        optional("operation", Schema::text().example(json!(null)).describe("SOAP only: what to invoke.")),
+        optional(
+            "operation",
+            Schema::text()
+                .example(json!(null))
+                .describe("SOAP: what to invoke. FHIR: the interaction, such as create, search or $validate."),
+        ),
         optional(
             "message",
-            Schema::any()
-                .example(json!(null))
-                .describe("SOAP only, another name of `body`: the operation's message in JSON or XML."),
+            Schema::any().example(json!(null)).describe("SOAP, FHIR and MLLP: another name of `body`."),
         ),
         optional(
             "soap_headers",
             Schema::any().example(json!(null)).describe("SOAP only: header blocks, as an object or as XML."),
         ),
     ];
-    Schema::closed(members.into_iter().chain(body_members()).chain(of_soap)).named("Request")
+    Schema::closed(members.into_iter().chain(body_members()).chain(of_soap).chain(of_fhir())).named("Request")
+}
+
+/// Beside `operation`, in place of method and path.
+fn of_fhir() -> Vec<Member> {
+    [
+        ("resource_type", "FHIR only: where the body does not say it."),
+        ("id", "FHIR only: of the resource."),
+        ("version_id", "FHIR only: of the version that `vread` reads."),
+        ("url", "FHIR only: the link to the next page, for `page`; followed only below the connection's address."),
+        ("if_none_exist", "FHIR only: `create` makes nothing where this search finds one."),
+        ("if_match", "FHIR only: the version that is changed; 412 when it is another by now."),
+        ("if_none_match", "FHIR only: the version that is known."),
+        ("if_modified_since", "FHIR only: a date of HTTP."),
+        ("prefer", "FHIR only: minimal, representation, OperationOutcome, or a whole Prefer."),
+    ]
+    .map(|(name, words)| optional(name, Schema::text().example(json!(null)).describe(words)))
+    .to_vec()
 }
 
 fn example() -> serde_json::Value {

@@ -6,14 +6,16 @@ mod process;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use axum::response::{IntoResponse, Response};
 use http::HeaderValue;
 use http::header::CONTENT_TYPE;
 use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
+use postrider_core::id::{EndpointId, ProjectId};
 use postrider_core::readiness::Room;
-use postrider_engine::{Figures, Standing};
+use postrider_engine::{Engine, Figures, Standing};
 use postrider_store::{HistogramFigures, QueueSummary, Statistics, StoreFigures};
 
 use super::Acting;
@@ -53,6 +55,7 @@ pub async fn metrics(Acting(state): Acting) -> Result<Response, Problem> {
         Some((labels(project, connection), *summary))
     });
     about_queues(&mut page, rows, CONNECTIONS_MAX, state.clock.now());
+    about_endpoints(&mut page, &state.engine, &connections, &project_names);
     Ok(([(CONTENT_TYPE, TEXT)], page.0).into_response())
 }
 
@@ -224,6 +227,40 @@ fn about_queues(
         page.family(name, "gauge", help);
         for (labels, values) in &shown {
             page.sample(name, labels, values[index]);
+        }
+    }
+}
+
+/// How many endpoints of each project do how, as far as this server knows: few series, however many endpoints there are.
+fn about_endpoints(
+    page: &mut Page,
+    engine: &Engine,
+    connections: &[Arc<Connection>],
+    project_names: &BTreeMap<ProjectId, String>,
+) {
+    let mut counts: BTreeMap<ProjectId, [u64; 4]> = BTreeMap::new();
+    for connection in connections {
+        let Some(target) = connection.spec.target.webhook() else { continue };
+        let standing = engine.endpoint_standing(EndpointId::of(connection.id));
+        let state = standing.map(|endpoint| endpoint.row.state).unwrap_or_default();
+        let index = match (state.off, target.enabled, state.health.failing_since) {
+            (Some(_), ..) => 3,
+            (None, false, _) => 2,
+            (None, true, Some(_)) => 1,
+            (None, true, None) => 0,
+        };
+        counts.entry(connection.project_id).or_default()[index] += 1;
+    }
+    let name = "postrider_endpoints";
+    page.family(
+        name,
+        "gauge",
+        "Webhook endpoints by how they do; those that the server switched off apart from those that are off.",
+    );
+    for (project, counts) in counts {
+        let project = escaped(project_names.get(&project).map_or("", String::as_str));
+        for (state, count) in ["on", "failing", "off", "switched_off"].into_iter().zip(counts) {
+            page.sample(name, &format!("project=\"{project}\",state=\"{state}\""), count);
         }
     }
 }

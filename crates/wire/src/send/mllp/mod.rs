@@ -17,6 +17,7 @@ use bytes::{Bytes, BytesMut};
 use postrider_core::ack::{Ack, AckItem};
 use postrider_core::connection::{Connection, MllpTarget, SegmentEnds};
 use postrider_core::id::ConnectionId;
+use postrider_core::reach::{ReachStage, Reached};
 use postrider_core::{NoAnswerKind, Reply};
 use tokio::sync::Semaphore;
 
@@ -25,6 +26,7 @@ pub(super) use check::check;
 use super::connect::Connector;
 use super::origin::TlsRoute;
 use super::pool::Pool;
+use super::reach::{Reach, Trial};
 use super::{Outgoing, Sender, cause};
 use crate::codec::{hl7, mllp};
 use crate::egress::{Destination, Egress, Host, Stage};
@@ -41,7 +43,7 @@ const NEVER: Duration = Duration::from_secs(10 * 365 * 86_400);
 
 pub struct MllpSender {
     answer_bytes_max: usize,
-    connector: Connector,
+    connector: Arc<Connector>,
     routes: RwLock<HashMap<ConnectionId, Arc<Route>>>,
 }
 
@@ -59,7 +61,7 @@ impl MllpSender {
     /// Of an acknowledgment `answer_bytes_max` bytes are kept (D07). `egress` is the way out that this sender shares with all else that goes
     /// out.
     pub fn new(answer_bytes_max: usize, egress: Arc<Egress>) -> Self {
-        MllpSender { answer_bytes_max, connector: Connector::new(egress), routes: RwLock::default() }
+        MllpSender { answer_bytes_max, connector: Arc::new(Connector::new(egress)), routes: RwLock::default() }
     }
 
     /// What is kept for this version of the connection; see the HTTP sender's.
@@ -175,6 +177,16 @@ impl Sender for MllpSender {
             // A slow name server says nothing about the name.
             Err(_) => Ok(()),
         }
+    }
+
+    /// No message is sent: a receiver would have to acknowledge it.
+    async fn reach(&self, wanted: Reach) -> Reached {
+        let route = match Route::new(&wanted.connection) {
+            Ok(route) => route,
+            Err(why) => return Reached::not(ReachStage::Resolve, NoAnswerKind::Unsendable, why),
+        };
+        let (to, tls) = (route.destination(), route.tls.as_ref());
+        Trial { connector: &self.connector, to, tls, timeout: wanted.timeout }.connect().await
     }
 
     fn forget(&self, connection: ConnectionId) {

@@ -31,16 +31,48 @@ class FhirConnection(Connection):
         path = f"/{segment(resource_type, 'resource_type')}/{segment(resource_id, 'resource_id')}"
         return Resource(self, _resource_of(self.execute("GET", path)))
 
-    def search(self, resource_type: str, params: Params = None) -> List[Resource]:
-        """The resources on the first page of a search.
+    def search(
+        self, resource_type: str, params: Params = None, *, pages_max: int = 1
+    ) -> List[Resource]:
+        """The resources on the first `pages_max` pages of a search. The links between them are followed only on the connection's own server.
 
         Raises:
             NotDelivered: the search could not be made; its `result` says why.
         """
         result = self.execute("GET", f"/{segment(resource_type, 'resource_type')}", params=params)
+        found = self._found(result)
+        for _ in range(pages_max - 1):
+            link = result.response.next if result.response is not None else None
+            if link is None:
+                break
+            result = self.interact("page", url=link)
+            found.extend(self._found(result))
+        return found
+
+    def _found(self, result: Result) -> List[Resource]:
         entries = _resource_of(result).get("entry") or []
         found = [one.get("resource") for one in entries if isinstance(one, dict)]
         return [Resource(self, one) for one in found if isinstance(one, dict)]
+
+    def interact(
+        self,
+        operation: str,
+        data: Any = None,
+        *,
+        params: Params = None,
+        headers: Params = None,
+        method: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+        cid: Optional[str] = None,
+        **fields: str,
+    ) -> Result:
+        """An interaction by its name: `create`, `vread`, `patch`, `history`, `batch`, `transaction`, `$validate` and so on.
+
+        Fields: `resource_type`, `id`, `version_id`, `url`, `if_none_exist`, `if_match`, `if_none_match`, `if_modified_since`, `prefer`.
+        """
+        asked = {**call_fields(method=method, params=params, headers=headers), **body_fields(data)}
+        reads = operation in ("read", "vread", "search", "history", "capabilities", "page") or method == "GET"
+        return self._take("send", {**asked, "operation": operation, **fields}, idempotency_key, cid, reads=reads)
 
     def execute(
         self,
@@ -61,14 +93,21 @@ class FhirConnection(Connection):
         self,
         resource: Union[Resource, Mapping[str, Any]],
         *,
+        if_none_exist: Optional[str] = None,
+        if_match: Optional[str] = None,
         headers: Params = None,
         idempotency_key: Optional[str] = None,
         cid: Optional[str] = None,
     ) -> Result:
-        """Puts a resource in the queue, to be created, or with an id to be updated; it is stored when this returns (Z31)."""
+        """Puts a resource in the queue, to be created, or with an id to be updated; it is stored when this returns (Z31).
+
+        A create may reach the server twice when its answer is lost. `if_none_exist`, a search by an identifier such as
+        `identifier=urn:mrn|7301`, makes one resource of it; it is never added by itself.
+        """
         elements = resource.to_dict() if isinstance(resource, Resource) else resource
         method, path = _where(elements)
-        fields = {**call_fields(method=method, path=path, headers=headers), "body": plain(elements, "resource")}
+        conditions = _conditions(headers, if_none_exist, if_match)
+        fields = {**call_fields(method=method, path=path, headers=conditions), "body": plain(elements, "resource")}
         return self._take("publish", fields, idempotency_key, cid)
 
     def has_queue(self) -> bool:
@@ -121,9 +160,19 @@ class Resource:
         return dict(self._elements)
 
     def save(
-        self, *, headers: Params = None, idempotency_key: Optional[str] = None, cid: Optional[str] = None
+        self,
+        *,
+        if_none_exist: Optional[str] = None,
+        if_match: Optional[str] = None,
+        headers: Params = None,
+        idempotency_key: Optional[str] = None,
+        cid: Optional[str] = None,
     ) -> Any:
         """Creates the resource, or updates it where it has an id (Z33).
+
+        Args:
+            if_none_exist: a search such as `identifier=urn:mrn|7301`; nothing is created where it finds one.
+            if_match: the version that is to be changed; another by now is refused.
 
         Returns:
             With the connection's queue on the `Result`. With it off the saved resource, which is this one with the elements that came back.
@@ -134,15 +183,22 @@ class Resource:
         method, path = _where(self._elements)
         # Asked for first, so that a key that may not look at connections is refused before anything is sent.
         has_queue = self._connection.has_queue()
+        conditions = _conditions(headers, if_none_exist, if_match)
         result = self._connection.execute(
-            method, path, self._elements, headers=headers, idempotency_key=idempotency_key, cid=cid
+            method, path, self._elements, headers=conditions, idempotency_key=idempotency_key, cid=cid
         )
         if has_queue:
             return result
         if not result.is_ok:
             raise NotDelivered(result)
-        if result.response is not None and isinstance(result.response.data, dict):
-            object.__setattr__(self, "_elements", dict(result.response.data))
+        answer = result.response
+        if answer is not None and _is_resource(answer.data):
+            object.__setattr__(self, "_elements", dict(answer.data))
+        elif answer is not None and answer.id is not None:
+            # A server that was asked for little, or answers with an outcome, still says which resource it is.
+            self._elements["id"] = answer.id
+            if answer.version_id is not None:
+                self._elements["meta"] = {**(self._elements.get("meta") or {}), "versionId": answer.version_id}
         return self
 
     def delete(self, *, headers: Params = None, cid: Optional[str] = None) -> Result:
@@ -159,6 +215,23 @@ def _where(elements: Mapping[str, Any]) -> "tuple[str, str]":
         raise BadArgument("resourceType", "it is missing: every FHIR resource says what it is")
     place = f"/{segment(kind, 'resourceType')}"
     return ("POST", place) if own_id is None else ("PUT", f"{place}/{segment(own_id, 'id')}")
+
+
+def _conditions(headers: Params, if_none_exist: Optional[str], if_match: Optional[str]) -> Params:
+    """The headers with the conditions behind them."""
+    conditions = []
+    if if_none_exist is not None:
+        conditions.append(("If-None-Exist", if_none_exist.rsplit("?", 1)[-1]))
+    if if_match is not None:
+        conditions.append(("If-Match", if_match if '"' in if_match or if_match == "*" else f'W/"{if_match}"'))
+    if not conditions:
+        return headers
+    given = headers.items() if isinstance(headers, Mapping) else headers or ()
+    return [*given, *conditions]
+
+
+def _is_resource(data: Any) -> bool:
+    return isinstance(data, dict) and data.get("resourceType") not in (None, "OperationOutcome")
 
 
 def _resource_of(result: Result) -> Dict[str, Any]:

@@ -1,0 +1,188 @@
+//! The dashboard in a real browser against the real binary: what a person does there, checked through the API (issue 9, P05, P07, Z23).
+//!
+//! Chromium is driven by playwright-core from the peer lab; the steps are in `tests/peers/browser_*.cjs`. With `POSTRIDER_SHOTS` set to a folder,
+//! pictures of the pages are left there.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test of real processes in real time")]
+
+mod cli_parts;
+mod harness;
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use cli_parts::Cli;
+use harness::{Api, KEY};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+/// A server without users, and the link that it printed.
+struct Fresh {
+    address: String,
+    link: String,
+    key: String,
+    _child: Child,
+}
+
+impl Fresh {
+    /// `until`: what the last line of interest begins with.
+    async fn start(arguments: &[&str], data: Option<&Path>, until: &str) -> Fresh {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_postrider"));
+        command.args(["serve", "--listen", "127.0.0.1:0"]).args(arguments);
+        if let Some(data) = data {
+            command.arg("--data").arg(data);
+        }
+        command.env("POSTRIDER_ADMIN_KEY", KEY).env("POSTRIDER_LOG", "error");
+        let mut child = command.stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let (mut address, mut link, mut key) = (String::new(), String::new(), KEY.to_owned());
+        loop {
+            let line = lines.next_line().await.unwrap().expect("the server ended before it was ready");
+            if let Some(found) = line.split(' ').find(|word| word.contains("/ui/first?token=")) {
+                found.clone_into(&mut link);
+            }
+            if let Some(found) = line.strip_prefix("listening on ") {
+                found.trim().clone_into(&mut address);
+            }
+            if let Some((_, found)) = line.split_once("POSTRIDER_KEY=") {
+                found.trim().clone_into(&mut key);
+            }
+            if line.starts_with(until) {
+                break;
+            }
+        }
+        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+        assert!(!link.is_empty() && !address.is_empty(), "{address} {link}");
+        Fresh { address, link, key, _child: child }
+    }
+
+    fn cli(&self) -> Cli {
+        Cli { server: self.address.clone(), key: self.key.clone() }
+    }
+
+    /// What a command answers, as JSON.
+    async fn json(&self, words: &[&str]) -> Value {
+        self.cli().done(&[words, &["--json"]].concat()).await.json()
+    }
+}
+
+/// Runs a scenario to its end; what it printed.
+async fn browse(scenario: &str, arguments: &[&str]) -> String {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let node = std::env::var("POSTRIDER_PEERS_NODE").map_or_else(|_| root.join("target/peers/node"), PathBuf::from);
+    assert!(
+        node.join("node_modules/playwright-core").exists(),
+        "the peer lab is not installed; `cargo xtask peers` installs it"
+    );
+    let mut command = Command::new("node");
+    command.arg(root.join("tests/peers").join(scenario)).args(arguments).env("POSTRIDER_PEERS_NODE", node);
+    let output = command.kill_on_drop(true).output().await.unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{scenario}\n{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    said
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i09_a_newcomer_finds_the_blocked_queue_edits_the_bad_body_and_sees_it_delivered() {
+    let demo = Fresh::start(&["--demo"], None, "Give it half a minute").await;
+    let said = browse("browser_demo.cjs", &[&demo.link]).await;
+    let id = serde_json::from_str::<Value>(&said).unwrap()["delivered"].as_str().unwrap().to_owned();
+    let delivery = demo.json(&["deliveries", "show", &id]).await;
+    assert_eq!((&delivery["status"], &delivery["edited"]), (&json!("SUCCESS"), &json!(true)), "{delivery}");
+    let log = demo.json(&["audit", "list", "--object", &id]).await;
+    let acts: Vec<(&str, &str)> = log["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| (entry["action"].as_str().unwrap(), entry["actor"]["name"].as_str().unwrap()))
+        .collect();
+    for action in ["delivery.body.view", "delivery.attempts.view", "delivery.edit"] {
+        assert!(acts.contains(&(action, "ada@example.org")), "{action}: {acts:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i09_z23_every_act_by_hand_is_done_in_a_browser_and_hostile_bodies_do_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let fresh = Fresh::start(&[], Some(dir.path()), "listening on ").await;
+    let cli = fresh.cli();
+    cli.done(&["topics", "create", "undeliverable"]).await;
+    let settings = ["host=http://127.0.0.1:9", "use_queue=true", "max_retries=0", "data_format=text"];
+    let create = [&["connections", "create", "rest", "Dead End"][..], &settings].concat();
+    cli.done(&create).await;
+    let api = Api::new(&fresh.address);
+    let publish = "/api/v1/projects/default/connections/Dead%20End/publish";
+    let mut ids = Vec::new();
+    let hostile = format!(
+        "<script>window.hacked = true</script><img src=x onerror=\"window.hacked = true\">\u{202e}desrever\u{0}{}",
+        "x".repeat(7_000_000)
+    );
+    for number in 0..7 {
+        let body = if number == 0 { hostile.clone() } else { format!("patient {number}") };
+        let request = json!({"method": "POST", "path": format!("/patients/{number}"), "body": body}).to_string();
+        let (status, answer) = api.call("POST", publish, &request).await.unwrap();
+        assert_eq!(status, 202, "{answer}");
+        ids.push(serde_json::from_str::<Value>(&answer).unwrap()["msg_id"].as_str().unwrap().to_owned());
+    }
+    for id in &ids {
+        while api.delivery_status(id).await.as_deref() != Some("DLQ") {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    }
+    browse("browser_deliveries.cjs", &[&fresh.link, &ids[0]]).await;
+    // What was clicked has happened: one was forwarded, one discarded and sent again, all others retried.
+    let forwarded = fresh.json(&["deliveries", "list", "--status", "FORWARDED"]).await;
+    assert_eq!(forwarded["data"].as_array().unwrap().len(), 1);
+    assert_eq!(fresh.json(&["topics", "messages", "undeliverable"]).await["data"].as_array().unwrap().len(), 1);
+    let third = fresh.json(&["deliveries", "show", &ids[3]]).await;
+    assert_ne!(third["status"], "DISCARDED", "it was sent again");
+    let jobs = fresh.json(&["jobs", "list"]).await;
+    let acts: Vec<(&str, u64)> = jobs["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|job| (job["act"].as_str().unwrap(), job["done"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(acts, [("retry", 6), ("discard", 1)]);
+    assert!(jobs["data"].as_array().unwrap().iter().all(|job| job["who"] == "ada@example.org"), "{jobs}");
+    let users = fresh.json(&["users", "list", "--installation"]).await;
+    assert_eq!(users["data"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p07_users_are_made_and_changed_by_command() {
+    let dir = tempfile::tempdir().unwrap();
+    let fresh = Fresh::start(&[], Some(dir.path()), "listening on ").await;
+    let cli = fresh.cli();
+    let ran = cli.run(&["users", "create", "Ada@example.org", "--role", "owner", "--installation"]).await;
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let password = ran.stdout.trim();
+    assert!(password.len() >= 29 && ran.stderr.contains("shown this once"), "{ran:?}");
+    let file = dir.path().join("password");
+    std::fs::write(&file, "correct horse battery\n").unwrap();
+    let file = file.to_str().unwrap();
+    let made = fresh.json(&["users", "create", "vera", "--role", "viewer", "--sees-bodies", "--password", file]).await;
+    assert_eq!((&made["role"], &made["seesBodies"], made.get("password")), (&json!("viewer"), &json!(true), None));
+    let changed = fresh.json(&["users", "set-role", "vera", "developer"]).await;
+    assert_eq!(changed["role"], "developer");
+    let ran = cli.run(&["users", "set-password", "vera"]).await;
+    assert!(ran.code == 0 && ran.stdout.trim().len() >= 29, "{ran:?}");
+    let ran = cli.run(&["users", "create", "x", "--role", "king", "--password", file]).await;
+    assert_eq!(ran.code, 4, "{ran:?}");
+    assert!(ran.error().contains("king") && ran.error().contains("owner, developer, viewer"), "{ran:?}");
+    let ran = cli.run(&["users", "delete", "ada@example.org", "--installation"]).await;
+    assert!(ran.code != 0 && ran.error().contains("last owner"), "{ran:?}");
+    assert_eq!(cli.run(&["users", "delete", "vera"]).await.code, 0);
+    assert_eq!(cli.run(&["users", "delete", "vera"]).await.code, 3);
+    let all = cli.run(&["users", "list", "--installation"]).await;
+    assert!(all.stdout.contains("ada@example.org"), "{all:?}");
+    // Nothing in the data directory has the password in the clear.
+    for entry in std::fs::read_dir(dir.path()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() && !path.ends_with("password") {
+            let bytes = std::fs::read(&path).unwrap();
+            let found = bytes.windows(password.len()).any(|window| window == password.as_bytes());
+            assert!(!found, "{}", path.display());
+        }
+    }
+}
