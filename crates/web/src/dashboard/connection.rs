@@ -7,13 +7,14 @@ use axum::response::Response;
 use http::{Method, StatusCode};
 use postrider_core::access::Scope;
 use postrider_core::connection::ConnectionKind;
-use postrider_core::settings::{DELIVERY_KEYS, KeyDoc, keys_of};
-use serde_json::{Map, Value};
+use postrider_core::settings::{ALIASES, DELIVERY_KEYS, KeyDoc, keys_of};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 
 use super::answer::redirect;
 use super::connections::{Connection, Pulses};
 use super::fault::{Fault, nothing_here, sentence};
-use super::fields::{self, Field, field_of};
+use super::fields::{self, Field, Widget, field_of};
 use super::form::Form;
 use super::forms::{Group, Sheet, Tab};
 use super::frame::Frame;
@@ -56,11 +57,17 @@ pub fn delivery_tab(kind: ConnectionKind, written: &Map<String, Value>, on_failu
         found.map(|doc| field_of(doc, written)).collect()
     };
     let is_placed = |name: &str| ON_FAILURE.contains(&name) || DLQ.contains(&name) || LADDER.contains(&name);
-    let mut of_queue = pick(&["use_queue"]);
+    let is_endpoint = kind == ConnectionKind::Webhook;
+    // An endpoint is always delivered from its queue.
+    let mut of_queue = if is_endpoint { Vec::new() } else { pick(&["use_queue"]) };
     of_queue.extend(
         docs.iter().filter(|doc| doc.name != "use_queue" && !is_placed(doc.name)).map(|doc| field_of(doc, written)),
     );
-    let ladder = if LADDER.iter().any(|key| written.contains_key(*key)) { "a ladder is in force" } else { "not used" };
+    let ladder = match LADDER.iter().any(|key| written.contains_key(*key)) {
+        true => "a ladder is in force",
+        false if is_endpoint => "the preset webhook is in force, unless retries are set above",
+        false => "not used",
+    };
     Tab {
         id: "delivery",
         label: "Delivery",
@@ -73,9 +80,40 @@ pub fn delivery_tab(kind: ConnectionKind, written: &Map<String, Value>, on_failu
     }
 }
 
+/// The keys that a form has: a second name of a key only where somebody wrote it.
+pub fn form_keys(kind: ConnectionKind, known: &Map<String, Value>) -> impl Iterator<Item = &'static KeyDoc> {
+    let is_alias = |doc: &KeyDoc| ALIASES.iter().any(|(alias, _)| *alias == doc.name);
+    keys_of(kind).filter(move |doc| !is_alias(doc) || known.contains_key(doc.name))
+}
+
+/// Where a field names something that is there, it is chosen from a list.
+pub async fn with_choices(visit: &Visit, tabs: &mut [Tab]) {
+    #[derive(Deserialize)]
+    struct Named {
+        name: String,
+    }
+    #[derive(Deserialize)]
+    struct List {
+        data: Vec<Named>,
+    }
+    for (key, path) in [("security", "/security?limit=1000"), ("dlq_forward_to", "/topics?limit=1000")] {
+        let Ok(list) = visit.api.get::<List>(&visit.of_project(path)).await else { continue };
+        let fields = tabs.iter_mut().flat_map(|tab| &mut tab.groups).flat_map(|group| &mut group.fields);
+        for field in fields.filter(|field| field.name == key) {
+            let mut names: Vec<String> = list.data.iter().map(|named| named.name.clone()).collect();
+            // One that is not there stays what it is, until somebody chooses another.
+            if !field.value.is_empty() && !names.contains(&field.value) {
+                names.push(field.value.clone());
+            }
+            let names = names.into_iter().map(|name| (name.clone(), name));
+            field.widget = Widget::Choice(std::iter::once((String::new(), "none".to_owned())).chain(names).collect());
+        }
+    }
+}
+
 /// The keys of the kind itself.
 pub fn own_fields(kind: ConnectionKind, written: &Map<String, Value>) -> Vec<Field> {
-    let own = keys_of(kind).filter(|doc| !DELIVERY_KEYS.iter().any(|delivery| delivery.name == doc.name));
+    let own = form_keys(kind, written).filter(|doc| !DELIVERY_KEYS.iter().any(|delivery| delivery.name == doc.name));
     own.map(|doc| field_of(doc, written)).collect()
 }
 
@@ -88,7 +126,12 @@ async fn sheet(visit: &Visit, kind: ConnectionKind, name: &str, written: &Map<St
     let named = Field::line("name", "Name", "Unique among the connections of this kind. A new name keeps the queue.");
     let mut own = vec![named.required().holding(name)];
     own.extend(own_fields(kind, written));
-    let way = visit.page_of_project(format!("/schedule?type={kind}", kind = kind.as_str()));
+    let way = visit.page_of_project(format!("/schedule?type={}", kind.as_str()));
+    let mut tabs = vec![
+        Tab { id: "connection", label: "Connection", groups: vec![Group::open("", own)] },
+        delivery_tab(kind, written, picture.sentence()),
+    ];
+    with_choices(visit, &mut tabs).await;
     Sheet {
         title: String::new(),
         intro: String::new(),
@@ -96,10 +139,7 @@ async fn sheet(visit: &Visit, kind: ConnectionKind, name: &str, written: &Map<St
         back: String::new(),
         button: "Save",
         hidden: Vec::new(),
-        tabs: vec![
-            Tab { id: "connection", label: "Connection", groups: vec![Group::open("", own)] },
-            delivery_tab(kind, written, picture.sentence()),
-        ],
+        tabs,
         wrong: Vec::new(),
         end: None,
         schedule: Some((way, picture)),
@@ -153,7 +193,7 @@ pub async fn new(visit: Visit) -> Result<Response, Fault> {
 
 pub async fn create(visit: Visit, form: Form) -> Result<Response, Fault> {
     let kind = parsed(visit.segments.get("kind"))?;
-    let written = fields::written(keys_of(kind), &form);
+    let written = fields::written(form_keys(kind, &Map::new()), &form);
     let sheet = new_sheet(&visit, kind, &written).await;
     let frame = visit.frame("New connection", "connections").await?;
     if form.get("preview") == Some("1") {
@@ -207,7 +247,7 @@ async fn edit_sheet(
 pub async fn change(visit: Visit, form: Form) -> Result<Response, Fault> {
     let kind = parsed(visit.segments.get("kind"))?;
     let known: Map<String, Value> = visit.api.get(&path(&visit, "")).await?;
-    let written = fields::written_over(keys_of(kind), &form, &known);
+    let written = fields::written_over(form_keys(kind, &known), &form, &known);
     let sheet = edit_sheet(&visit, kind, &known, &written).await;
     let frame = visit.frame("Settings", "connections").await?;
     if form.get("preview") == Some("1") {
@@ -297,6 +337,40 @@ pub async fn delete(visit: Visit, form: Form) -> Response {
     }
 }
 
+#[derive(Deserialize)]
+struct Pinged {
+    is_reachable: bool,
+    address: Option<String>,
+    status: Option<u16>,
+    error: Option<String>,
+    advice: Option<String>,
+    stages: Vec<PingStage>,
+}
+
+#[derive(Deserialize)]
+struct PingStage {
+    #[serde(rename = "tookMs")]
+    took_ms: f64,
+}
+
+/// Whether the remote system is there. No request of anybody's is sent.
+pub async fn ping(visit: Visit, _: Form) -> Response {
+    let back = page(&visit, "");
+    let pinged = match visit.api.post::<Pinged>(&path(&visit, "/ping"), &json!({})).await {
+        Ok(pinged) => pinged,
+        Err(refused) => return visit.not_done(&back, sentence(&refused.detail)),
+    };
+    let advice = pinged.advice.map(|advice| format!(" {}", sentence(&advice))).unwrap_or_default();
+    if !pinged.is_reachable {
+        let why = pinged.error.unwrap_or_else(|| "no reason is known".to_owned());
+        return visit.not_done(&back, format!("It cannot be reached: {why}.{advice}"));
+    }
+    let took: f64 = pinged.stages.iter().map(|stage| stage.took_ms).sum();
+    let status = pinged.status.map(|status| format!(", answering {status}")).unwrap_or_default();
+    let at = pinged.address.map(|address| format!(" at {address}")).unwrap_or_default();
+    visit.done(&back, format!("It can be reached{at}{status}, in {took:.1} ms.{advice}"))
+}
+
 #[derive(Template)]
 #[template(path = "send.html")]
 struct SendPage {
@@ -312,11 +386,11 @@ struct SendPage {
 fn send_fields(kind: &str) -> Vec<Field> {
     let methods = ["POST", "PUT", "PATCH", "DELETE", "GET", "HEAD", "OPTIONS"];
     let methods = methods.map(|word| (word.to_owned(), word.to_owned())).to_vec();
-    let body = Field::line("body", "Body", "Sent as it stands here.").as_widget(super::fields::Widget::Lines);
+    let body = Field::line("body", "Body", "Sent as it stands here.").as_widget(Widget::Lines);
     match kind {
         "rest" => vec![
             Field::line("method", "Method", "GET, HEAD and OPTIONS never wait in the queue.")
-                .as_widget(super::fields::Widget::Choice(methods)),
+                .as_widget(Widget::Choice(methods)),
             Field::line("path", "Path", "Behind the path of the connection; it may be empty."),
             body,
         ],

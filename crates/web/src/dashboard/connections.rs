@@ -5,7 +5,7 @@ use axum::response::Response;
 use postrider_core::Timestamp;
 use postrider_core::access::Scope;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::fault::{Fault, sentence};
 use super::form::Form;
@@ -23,6 +23,8 @@ pub struct Connection {
     pub address: Option<String>,
     pub url_path: Option<String>,
     pub url: Option<String>,
+    pub ordered: Option<bool>,
+    pub retry_preset: Option<Value>,
     pub state: State,
 }
 
@@ -68,6 +70,11 @@ impl Pulses {
 }
 
 impl Connection {
+    /// Strictly one after the other (D17): unless a ladder or the connection itself gives it up.
+    pub fn is_ordered(&self) -> bool {
+        self.ordered.unwrap_or(self.retry_preset.is_none() && self.kind != "webhook")
+    }
+
     /// Where it leads, as far as one line can say it.
     pub fn target(&self) -> String {
         let place = self.host.as_deref().or(self.address.as_deref()).or(self.url.as_deref()).unwrap_or_default();
@@ -128,7 +135,7 @@ async fn act(visit: &Visit, form: &Form, verb: &str, what: &str) -> Response {
     let (kind, name) = (visit.segments.get("kind"), visit.segments.get("name"));
     let path = visit.of_project(format!("/connections/{}/{verb}?type={}", segment(name), segment(kind)));
     let back = form.way_back(&visit.page_of_project("/connections"));
-    match visit.api.post::<serde_json::Value>(&path, &json!({})).await {
+    match visit.api.post::<Value>(&path, &json!({})).await {
         Ok(_) => visit.done(&back, format!("{name} is {what}.")),
         Err(refused) => visit.not_done(&back, sentence(&refused.detail)),
     }

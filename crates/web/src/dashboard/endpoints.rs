@@ -12,7 +12,7 @@ use postrider_core::{Timestamp, Wait};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::connection::{delivery_tab, own_fields};
+use super::connection::{delivery_tab, own_fields, with_choices};
 use super::connections::Pulses;
 use super::fault::{Fault, sentence};
 use super::fields::{self, Field, camel};
@@ -184,6 +184,11 @@ async fn sheet(visit: &Visit, name: &str, written: &Map<String, Value>) -> Sheet
         own_fields(KIND, written).into_iter().map(|field| if field.name == "url" { field.required() } else { field });
     own.extend(fields.filter(|field| field.name != "enabled"));
     let way = visit.page_of_project(format!("/schedule?type={}", KIND.as_str()));
+    let mut tabs = vec![
+        Tab { id: "endpoint", label: "Endpoint", groups: vec![Group::open("", own)] },
+        delivery_tab(KIND, written, picture.sentence()),
+    ];
+    with_choices(visit, &mut tabs).await;
     Sheet {
         title: "New endpoint".to_owned(),
         intro: "What is left empty has its default. The secret is made here and shown once.".to_owned(),
@@ -191,10 +196,7 @@ async fn sheet(visit: &Visit, name: &str, written: &Map<String, Value>) -> Sheet
         back: visit.page_of_project("/endpoints"),
         button: "Create",
         hidden: Vec::new(),
-        tabs: vec![
-            Tab { id: "endpoint", label: "Endpoint", groups: vec![Group::open("", own)] },
-            delivery_tab(KIND, written, picture.sentence()),
-        ],
+        tabs,
         wrong: Vec::new(),
         end: None,
         schedule: Some((way, picture)),

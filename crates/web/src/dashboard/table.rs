@@ -123,6 +123,7 @@ fn of_connections(pages: Pages) -> Pages {
         .act(in_project!("/connections/{kind}/{name}/edit"), ADMIN, connection::change)
         .page(in_project!("/connections/{kind}/{name}/send"), SEND, connection::show_send)
         .act(in_project!("/connections/{kind}/{name}/send"), SEND, connection::send)
+        .act(in_project!("/connections/{kind}/{name}/ping"), OPERATE, connection::ping)
         .page(in_project!("/connections/{kind}/{name}/delete"), ADMIN, connection::ask_delete)
         .act(in_project!("/connections/{kind}/{name}/delete"), ADMIN, connection::delete)
         .act(in_project!("/connections/{kind}/{name}/pause"), OPERATE, connections::pause)
