@@ -89,7 +89,8 @@ impl Status {
 }
 
 /// The words of the third seed (V08); every end that is not a success is "Not delivered" (D30).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Label {
     Waiting,
     Retrying,
@@ -98,6 +99,24 @@ pub enum Label {
 }
 
 impl Label {
+    pub const ALL: [Label; 4] = [Label::Waiting, Label::Retrying, Label::Delivered, Label::NotDelivered];
+
+    /// Whether capitals are written as here does not matter.
+    pub fn parse(text: &str) -> Option<Self> {
+        Label::ALL.into_iter().find(|label| label.as_str().eq_ignore_ascii_case(text))
+    }
+
+    /// What carries it; whether something that waits has been attempted tells the first two apart.
+    pub const fn statuses(self) -> &'static [Status] {
+        match self {
+            Label::Waiting | Label::Retrying => &[Status::Pending, Status::Processing],
+            Label::Delivered => &[Status::Success],
+            Label::NotDelivered => {
+                &[Status::Failed, Status::Dlq, Status::Discarded, Status::Forwarded, Status::Expired]
+            }
+        }
+    }
+
     pub const fn as_str(self) -> &'static str {
         match self {
             Label::Waiting => "Waiting",
@@ -295,5 +314,17 @@ mod tests {
             let wanted = if status == Status::Success { "Delivered" } else { "Not delivered" };
             assert_eq!(Progress { status, ..fresh.clone() }.label().as_str(), wanted);
         }
+        for status in Status::ALL {
+            for attempts in 0..3 {
+                let progress = Progress { status, attempts, ..fresh.clone() };
+                let carries: Vec<Label> =
+                    Label::ALL.into_iter().filter(|label| label.statuses().contains(&status)).collect();
+                assert!(carries.contains(&progress.label()), "{progress:?}");
+            }
+        }
+        for label in Label::ALL {
+            assert_eq!(Label::parse(&label.as_str().to_lowercase()), Some(label));
+        }
+        assert_eq!(Label::parse("Lost"), None);
     }
 }

@@ -3,8 +3,8 @@
 //! Tries are spent before a password is looked at, so that many at once are no way around, and a success gives them back. Pure: `now` is an
 //! argument. It must not know whether a name exists: unknown ones are throttled alike, so nothing can be learned from it.
 
+use core::net::{IpAddr, Ipv6Addr};
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr};
 
 use crate::{Timestamp, Wait};
 

@@ -4,9 +4,13 @@ mod stage;
 
 use std::sync::Arc;
 
+use postrider_core::ack::{Ack, AckCode};
 use postrider_core::alert::{Alert, AlertKind};
+use postrider_core::connection::ConnectionKind;
+use postrider_core::delivery::Status;
 use postrider_core::topic::TopicName;
-use postrider_engine::{ALERT_TOPIC, EngineOptions};
+use postrider_core::{Answer, Reply, Said};
+use postrider_engine::{ALERT_TOPIC, EngineOptions, NewConnection};
 use postrider_store::{Alerts, MemoryStore, PageRequest, StoreRead};
 use serde_json::{Value, json};
 use stage::faltering::Faltering;
@@ -22,6 +26,31 @@ async fn kinds(stage: &Stage) -> Vec<(&'static str, bool)> {
         alerts(stage).await.into_iter().map(|alert| (alert.kind.as_str(), alert.recovered_at.is_none())).collect();
     found.sort_unstable();
     found
+}
+
+fn acknowledged(code: AckCode, text: &str) -> Play {
+    let said = Some(Said::Ack(Ack::single(code, Some(text.to_owned()))));
+    Play { after_ms: 1, reply: Reply::Answered(Answer { said, ..Answer::default() }) }
+}
+
+// proves: P09, D25, D44
+#[tokio::test(start_paused = true)]
+async fn p09_d25_a_head_that_was_refused_for_good_rings_at_once_and_once_more_when_it_is_gone() {
+    let stage = Stage::set(Remote::always(acknowledged(AckCode::Ae, "unknown patient"))).await;
+    let written = json!({"address": "lis:2575", "use_queue": true, "use_dlq": false}).as_object().unwrap().clone();
+    let lis = NewConnection { name: "lis".to_owned(), kind: ConnectionKind::Mllp, written };
+    stage.engine.create_connection(stage.project, lis).await.unwrap();
+    let message = |id: &str| format!("MSH|^~\\&|HIS|GH|LIS|GH|20260312||ADT^A01|{id}|P|2.5\r");
+    let head = stage.publish("lis", &message("1")).await;
+    let behind = stage.publish("lis", &message("2")).await;
+    pass(5.0 * 60.0).await;
+    assert_eq!(kinds(&stage).await, [("head_rejected", true)], "it never goes by itself");
+    pass(9.0 * 60.0).await;
+    assert_eq!(kinds(&stage).await, [("head_rejected", true)], "once");
+    stage.remote.set(|_, _| acknowledged(AckCode::Aa, ""));
+    pass(5.0 * 60.0).await;
+    assert_eq!((stage.status(head).await, stage.status(behind).await), (Status::Success, Status::Success));
+    assert_eq!(kinds(&stage).await, [("head_rejected", false)]);
 }
 
 // proves: P09, D43

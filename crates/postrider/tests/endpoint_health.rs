@@ -252,8 +252,10 @@ async fn v04_so_many_deliveries_or_so_long_and_a_success_in_between_resets() {
     assert_eq!(hooks.until_status(&third, "DLQ").await[0]["failure"], "endpoint_off");
     let (_, figures) = hooks.api.call("GET", "/metrics", "").await.unwrap();
     assert!(figures.contains("postrider_endpoints{project=\"default\",state=\"switched_off\"} 1\n"), "{figures}");
+    // As its owner is told to: test it, then switch it on.
+    assert_eq!(act(&hooks, &endpoint, "test").await["succeeded"], true, "also while it is off");
     let on = act(&hooks, &endpoint, "enable").await;
-    assert_eq!(on["health"]["failedInARow"], 0);
+    assert_eq!((&on["health"]["failedInARow"], &on["warnings"]), (&json!(0), &json!([])), "{on}");
 
     let long = json!({"switchOffFailingFor": 2, "maxAttempts": 1});
     let endpoint = hooks.endpoint(&format!("{}/500/500/500", remote.address), long).await;
@@ -318,6 +320,11 @@ async fn r10_failed_messages_are_found_by_what_they_show_and_retried_by_filter()
         assert_eq!(found, count, "{filter}");
     }
     assert_eq!(hooks.call("GET", "/dlq?status=DLQ", &Value::Null).await.0, 400);
+    for (label, count) in [("Not%20delivered", 3), ("delivered", 0), ("Retrying", 0), ("waiting", 0)] {
+        let found = hooks.get(&format!("/deliveries?label={label}")).await["data"].as_array().unwrap().len();
+        assert_eq!(found, count, "{label}");
+    }
+    assert_eq!(hooks.call("GET", "/deliveries?label=lost", &Value::Null).await.0, 400);
     // By ids: what is none of them is told and left.
     let elsewhere = "msg_01kkgynzg0vt52strdnec9fx6j";
     let (_, retried) = hooks.call("POST", "/dlq/retry", &json!({"deliveryIds": [id, elsewhere]})).await;

@@ -90,6 +90,13 @@ async fn z01_what_cannot_be_reached_is_told_with_its_stage_and_what_to_do() {
         assert!(!reached["error"].as_str().unwrap().is_empty());
     }
     assert_eq!(bench.count().await, 0);
+    // An endpoint, under the guard of what outsiders name.
+    let endpoint = json!({"name": "hook", "url": "http://nowhere.invalid/hook"});
+    let (status, answer) = bench.call("POST", "/endpoints", &endpoint).await;
+    assert_eq!(status, 201, "{answer}");
+    let reached = ping(&bench, "hook", json!({})).await;
+    assert_eq!((&reached["is_reachable"], &reached["failedAt"]), (&json!(false), &json!("resolve")), "{reached}");
+    assert!(reached["advice"].as_str().unwrap().contains("`url`"), "{reached}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

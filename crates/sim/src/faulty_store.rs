@@ -238,7 +238,7 @@ impl FaultyStore {
     async fn renew_worker_shown(&self, worker_id: WorkerId, now: Timestamp) -> Result<(), StoreError> {
         let renewed = self.inner.inner.renew_worker(worker_id, now).await;
         if renewed == Err(StoreError::LeaseLost) {
-            self.oracle.saw_lease_lost().await;
+            self.oracle.saw_lease_lost(worker_id).await;
         }
         renewed
     }

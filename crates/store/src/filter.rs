@@ -1,6 +1,6 @@
 //! Which deliveries a list shows and a job works on, as a value. It must not know how a store finds them.
 
-use postrider_core::delivery::{Delivery, Origin, Status};
+use postrider_core::delivery::{Delivery, Label, Origin, Status};
 use postrider_core::id::{ConnectionId, DeliveryId, EventId, ProjectId, SubscriptionId};
 use postrider_core::{Failure, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,8 @@ pub struct DeliveryFilter {
     pub connection_id: Option<ConnectionId>,
     /// Empty = all.
     pub statuses: Vec<Status>,
+    /// The word of the third seed (V08).
+    pub label: Option<Label>,
     pub failure: Option<Failure>,
     pub created_from: Option<Timestamp>,
     pub created_before: Option<Timestamp>,
@@ -73,6 +75,18 @@ pub struct CountRange {
     pub max: Option<u64>,
 }
 
+/// What the label asks for, as SQL that every store reads. An attempt under way has not failed yet.
+pub(crate) fn label_condition(label: Label) -> String {
+    let words: Vec<String> = label.statuses().iter().map(|status| format!("'{}'", status.as_str())).collect();
+    let failed = "attempts - CASE WHEN status = 'PROCESSING' THEN 1 ELSE 0 END";
+    let attempts = match label {
+        Label::Waiting => format!(" AND {failed} <= 0"),
+        Label::Retrying => format!(" AND {failed} > 0"),
+        Label::Delivered | Label::NotDelivered => String::new(),
+    };
+    format!(" AND status IN ({}){attempts}", words.join(", "))
+}
+
 impl DeliveryFilter {
     pub fn lets_through(&self, delivery: &Delivery) -> bool {
         self.place_fits(delivery) && self.request_fits(delivery) && self.progress_fits(delivery)
@@ -103,6 +117,7 @@ impl DeliveryFilter {
         let progress = &delivery.progress;
         let error = progress.error.as_deref().unwrap_or_default();
         (self.statuses.is_empty() || self.statuses.contains(&progress.status))
+            && self.label.is_none_or(|label| progress.label() == label)
             && self.failure.is_none_or(|failure| progress.failure == Some(failure))
             && self.error_text.as_deref().is_none_or(|part| {
                 progress.error.is_some() && error.to_ascii_lowercase().contains(&part.to_ascii_lowercase())

@@ -144,7 +144,7 @@ fn table(connections: &[Connection]) {
         table.row(vec![
             Cell::new(&connection.name),
             Cell::new(&connection.kind),
-            Cell::maybe(connection.more.get("host").and_then(Value::as_str)),
+            Cell::maybe(["host", "address", "url"].iter().find_map(|key| connection.more.get(*key)?.as_str())),
             Cell::new(if queued { "on" } else { "off" }),
             connection.state.waiting.into(),
             Cell::from(connection.state.dead).tinted((connection.state.dead > 0).then_some(Tint::Bad)),

@@ -1,6 +1,6 @@
 //! What the oracle sees go by: what was stored, taken, written and received. Here invariant 3 is held against the store.
 
-use postrider_core::id::{ConnectionId, DeliveryId, QueueId};
+use postrider_core::id::{ConnectionId, DeliveryId, QueueId, WorkerId};
 use postrider_store::{Enqueued, Guard, Placement, QueueLease, Settled, Settlement, TakenQueue};
 
 use super::Oracle;
@@ -41,8 +41,11 @@ impl Oracle {
         self.state().stolen.extend(taken.iter().map(|one| one.lease.queue_id));
     }
 
-    pub(crate) async fn saw_lease_lost(&self) {
-        let queues: Vec<QueueId> = self.state().leases.keys().copied().collect();
+    /// What another worker has by now is its own, and was put in doubt when it was taken.
+    pub(crate) async fn saw_lease_lost(&self, worker_id: WorkerId) {
+        let leases = self.state().leases.clone();
+        let of_it = leases.into_iter().filter(|(_, lease)| lease.worker_id == worker_id);
+        let queues: Vec<QueueId> = of_it.map(|(queue_id, _)| queue_id).collect();
         for queue_id in queues {
             self.doubt(queue_id).await;
         }

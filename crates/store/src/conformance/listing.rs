@@ -1,7 +1,7 @@
 //! Cases of lists and pages. They must not change more than they need to have something to list.
 
 use postrider_core::Failure;
-use postrider_core::delivery::{Delivery, EventRef, Origin, Progress, Status};
+use postrider_core::delivery::{Delivery, EventRef, Label, Origin, Progress, Status};
 use postrider_core::id::{Cid, DeliveryId, SubscriptionId};
 use postrider_core::message::{Method, RequestHead};
 
@@ -209,6 +209,10 @@ pub async fn every_column_can_be_asked_for(store: &dyn Store) {
         (DeliveryFilter { error_text: text("disk is full"), ..all.clone() }, vec![0]),
         (DeliveryFilter { error_text: text("100 %"), ..all.clone() }, vec![0]),
         (DeliveryFilter { error_text: text("d%k"), ..all.clone() }, vec![]),
+        (DeliveryFilter { label: Some(Label::Waiting), ..all.clone() }, vec![3, 2]),
+        (DeliveryFilter { label: Some(Label::Retrying), ..all.clone() }, vec![]),
+        (DeliveryFilter { label: Some(Label::Delivered), ..all.clone() }, vec![1]),
+        (DeliveryFilter { label: Some(Label::NotDelivered), ..all.clone() }, vec![0]),
         (DeliveryFilter { edited: Some(true), ..all.clone() }, vec![3]),
         (DeliveryFilter { edited: Some(false), ..all.clone() }, vec![2, 1, 0]),
         (time(TimeColumn::LastAttempt, Some(50), None), vec![1, 0]),
@@ -233,6 +237,30 @@ pub async fn every_column_can_be_asked_for(store: &dyn Store) {
         let counted = store.count_matching(&filter, None, None).await.unwrap();
         assert_eq!(counted.count, wanted.len() as u64, "{filter:?}");
     }
+}
+
+/// An attempt under way has not failed yet: the first one is Waiting, the second one Retrying.
+pub async fn v08_labels_tell_what_waits_from_what_is_tried_again(store: &dyn Store) {
+    let world = World::new(store).await;
+    let connection = world.connection("a", false).await;
+    let ids = world.stored(&connection, 3).await;
+    let lease = world.owner(&connection, 10).await;
+    let found = async |label: Label| {
+        let filter = DeliveryFilter { label: Some(label), ..DeliveryFilter::default() };
+        all_pages(store, &filter, 10).await
+    };
+    let one = WindowLimit { deliveries_max: 1, ..ALL };
+    let claimed = store.claim(lease, at(10), one).await.unwrap()[0].delivery.id;
+    assert_eq!(found(Label::Waiting).await.len(), 3, "the first attempt is under way");
+    world.attempted(claimed, lease, Status::Pending).await;
+    assert_eq!((found(Label::Retrying).await, found(Label::Waiting).await.len()), (vec![claimed], 2));
+    let all = store.claim(lease, at(900), ALL).await.unwrap();
+    assert_eq!(all.len(), ids.len());
+    assert_eq!(
+        (found(Label::Retrying).await, found(Label::Waiting).await.len()),
+        (vec![claimed], 2),
+        "its second one is"
+    );
 }
 
 pub async fn a_correlation_id_is_found_wherever_it_came_from(store: &dyn Store) {

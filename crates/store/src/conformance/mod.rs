@@ -198,6 +198,7 @@ macro_rules! conformance_suite {
                 connections_and_topics_are_listed_by_name,
                 each_queue_of_a_project_has_its_summary,
                 every_column_can_be_asked_for,
+                v08_labels_tell_what_waits_from_what_is_tried_again,
                 a_correlation_id_is_found_wherever_it_came_from,
             }
             jobs {

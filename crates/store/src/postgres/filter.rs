@@ -2,6 +2,7 @@
 
 use super::key::Id as _;
 use super::value::Value;
+use crate::filter::label_condition;
 use crate::{CountColumn, CountRange, DeliveryFilter, TimeColumn, TimeRange};
 use postrider_core::Timestamp;
 
@@ -20,6 +21,10 @@ pub(super) struct Conditions {
 impl Conditions {
     pub fn of(filter: &DeliveryFilter) -> Self {
         let mut made = Conditions::default();
+        if let Some(label) = filter.label {
+            made.scans = true;
+            made.sql.push_str(&label_condition(label));
+        }
         made.scan_for_text("failure =", filter.failure.map(|failure| failure.as_str()));
         made.scan_for_text("cid =", filter.cid.as_deref());
         made.scan_for_text("event_type =", filter.event_type.as_deref());

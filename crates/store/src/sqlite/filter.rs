@@ -4,6 +4,7 @@ use postrider_core::Timestamp;
 use rusqlite::types::Value;
 
 use super::rows::key;
+use crate::filter::label_condition;
 use crate::{CountColumn, CountRange, DeliveryFilter, TimeColumn, TimeRange};
 
 /// The first parameter that a condition may use; those before are the stream's.
@@ -21,6 +22,10 @@ pub(super) struct Conditions {
 impl Conditions {
     pub fn of(filter: &DeliveryFilter) -> Self {
         let mut made = Conditions::default();
+        if let Some(label) = filter.label {
+            made.scans = true;
+            made.sql.push_str(&label_condition(label));
+        }
         made.scan_for_text("failure =", filter.failure.map(|failure| failure.as_str()));
         made.scan_for_text("cid =", filter.cid.as_deref());
         made.scan_for_text("event_type =", filter.event_type.as_deref());

@@ -2,7 +2,7 @@
 //!
 //! It must not know what is done with them.
 
-use postrider_core::delivery::{Origin, Status};
+use postrider_core::delivery::{Label, Origin, Status};
 use postrider_core::id::{ConnectionId, EndpointId, ProjectId};
 use postrider_core::message::Method;
 use postrider_core::{Failure, Timestamp};
@@ -45,6 +45,13 @@ pub async fn of_query(state: &AppState, project: ProjectId, query: &mut Query) -
         let allowed = || Status::ALL.map(Status::as_str).join(", ");
         let unknown = || Problem::bad_request("status", format!("`{}` is not a status", clipped(&given)), allowed());
         filter.statuses.push(Status::parse(&given).ok_or_else(unknown)?);
+    }
+    filter.label = word(query, "label", "a label", Label::parse, &Label::ALL.map(Label::as_str))?;
+    if let Some(label) = filter.label
+        && filter.statuses.is_empty()
+    {
+        // An index answers for the statuses.
+        filter.statuses = label.statuses().to_vec();
     }
     filter.failure = word(query, "error", "a failure code", Failure::parse, &Failure::ALL.map(Failure::as_str))?;
     filter.origin = word(query, "origin", "an origin", Origin::parse, &Origin::ALL.map(Origin::as_str))?;
@@ -209,6 +216,7 @@ pub fn shown(filter: &DeliveryFilter, connection: Option<&str>) -> Value {
     if !filter.statuses.is_empty() {
         add("status", json!(filter.statuses));
     }
+    add("label", json!(filter.label.map(Label::as_str)));
     add("error", json!(filter.failure));
     add("error_text", json!(filter.error_text));
     add("id", json!(filter.id));

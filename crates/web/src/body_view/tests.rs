@@ -1,3 +1,5 @@
+//! Bodies of each kind as they are shown, and hostile ones. The pictures are compared as text, line by line.
+
 use super::*;
 use proptest::prelude::*;
 

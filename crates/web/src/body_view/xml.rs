@@ -107,8 +107,8 @@ fn tokens_of(text: &str, limits: Limits) -> Result<Vec<Token<'_>>, String> {
 /// How long what begins with `<` is; a `>` within quotes or within a document type's brackets does not end it.
 fn tag_length(text: &str) -> Option<usize> {
     for (start, end) in [("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>")] {
-        if text.starts_with(start) {
-            return text[start.len()..].find(end).map(|at| start.len() + at + end.len());
+        if let Some(rest) = text.strip_prefix(start) {
+            return rest.find(end).map(|at| start.len() + at + end.len());
         }
     }
     let (mut quote, mut brackets) = (None, 0_u32);

@@ -136,19 +136,18 @@ fn told(visit: &Visit, thing: Watched) -> Result<Response, Fault> {
             "Too many pages are watching (`live_pages_max`); this one asks by itself.",
         )
     })?;
-    let ends = tokio::time::Instant::now() + LONGEST;
-    let events = stream::unfold(Some(told), move |told| async move {
-        let mut told = told?;
+    let ends = Box::pin(tokio::time::sleep(LONGEST));
+    let events = stream::unfold((told, ends), async |(mut told, mut ends)| {
         let text = tokio::select! {
             biased;
-            () = tokio::time::sleep_until(ends) => return None,
+            () = &mut ends => return None,
             changed = told.changes.changed() => {
                 changed.ok()?;
                 "event: changed\ndata: \n\n"
             }
             () = tokio::time::sleep(KEEP_ALIVE) => ": still here\n\n",
         };
-        Some((Ok::<_, Infallible>(Frame::data(Bytes::from_static(text.as_bytes()))), Some(told)))
+        Some((Ok::<_, Infallible>(Frame::data(Bytes::from_static(text.as_bytes()))), (told, ends)))
     });
     let first = stream::once(async { Ok(Frame::data(Bytes::from_static(b"retry: 5000\n\n"))) });
     let body = Body::new(StreamBody::new(futures_util::StreamExt::chain(first, events)));

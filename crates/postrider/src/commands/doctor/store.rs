@@ -180,7 +180,12 @@ fn permissions(_: &Path, _: &mut Vec<Finding>) {}
 
 fn seen(contents: Contents) -> Seen {
     let subjects = contents.connections.into_iter().map(|(known, queue)| Subject {
-        host: known.written.get("host").and_then(serde_json::Value::as_str).map(str::to_owned),
+        host: known
+            .written
+            .get("host")
+            .or_else(|| known.written.get("address"))
+            .and_then(serde_json::Value::as_str)
+            .map(str::to_owned),
         paused: known.paused,
         active: known.spec.is_active,
         name: known.name,

@@ -122,4 +122,12 @@ mod tests {
         assert_eq!(seen.hosts().collect::<Vec<_>>(), ["api.example.org"; 4]);
         assert!(judged(&Seen::default(), now).iter().all(|finding| finding.level == Level::Ok));
     }
+
+    #[test]
+    fn addresses_of_every_kind_have_a_name_to_resolve() {
+        let hosts = ["https://fhir.example.org/r4", "lis.hospital.example:2575", "10.1.1.5:2575", "[2001:db8::1]:2575"];
+        let of = |host: &str| Subject { host: Some(host.to_owned()), ..subject("x") };
+        let seen = Seen { subjects: hosts.map(of).into(), ..Seen::default() };
+        assert_eq!(seen.hosts().collect::<Vec<_>>(), ["fhir.example.org", "lis.hospital.example"]);
+    }
 }

@@ -1,7 +1,7 @@
 //! Every hot verb and every listing goes along an index: no table is read whole, and nothing is sorted on the way.
 
 use postrider_core::Failure;
-use postrider_core::delivery::{Origin, Progress, Status};
+use postrider_core::delivery::{Label, Origin, Progress, Status};
 use postrider_core::id::{DeliveryId, JobId, ProjectId, SubscriptionId};
 use postrider_core::job::JobAct;
 
@@ -88,6 +88,7 @@ async fn every_column(store: &SqliteStore) {
         DeliveryFilter { cid: text("20260312-120534-7301-7f2c0e51a"), ..all.clone() },
         DeliveryFilter { event_type: text("a"), ..all.clone() },
         DeliveryFilter { subscription_id: Some(SubscriptionId::from_u128(1)), ..all.clone() },
+        DeliveryFilter { label: Some(Label::Retrying), ..all.clone() },
         DeliveryFilter { origin: Some(Origin::Event), ..all.clone() },
         DeliveryFilter { method: text("GET"), ..all.clone() },
         DeliveryFilter { path: text("/x"), ..all.clone() },

@@ -35,6 +35,7 @@ pub mod users;
 
 use http::StatusCode;
 use postrider_core::connection::ConnectionKind;
+use postrider_core::delivery::Label;
 use serde_json::json;
 
 use super::filter::{COUNTS, TEXT_BYTES_MAX, TIMES};
@@ -73,6 +74,7 @@ fn filters(mut operation: Operation) -> Operation {
         .query("type", kinds(), "The connection's type, where its name alone is ambiguous.")
         .query("id", shapes::delivery_id(), "One delivery.")
         .query("cid", text().example("20260312-120534-7301-0a1b2c3d4"), "The correlation id, whole.")
+        .query("label", Schema::words(Label::ALL.map(Label::as_str)), "What people call where it stands.")
         .query("error", shapes::failure(), "The failure code.")
         .query("error_text", text().example("timed out"), "A part of the last error's text; capitals do not matter.")
         .query("event_type", text().example("invoice.paid"), "The event's type, whole.")
