@@ -52,7 +52,7 @@ async function connections(page, shot) {
   assert.deepEqual(waits.map((text) => text.match(/\+ (\d+) s/)?.[1] ?? "0"), ["0", "2", "4", "8", "8", "8"]);
   await page.locator("summary", { hasText: "is retried 5 times within 30 s" }).waitFor();
   await page.getByLabel("Use queue").selectOption({ label: "yes" });
-  await page.getByLabel("Action").selectOption("retry");
+  await page.getByLabel("Action", { exact: true }).selectOption("retry");
   await page.getByLabel("Every (s)").fill("soon");
   await isAccessible(page);
   await shot("delivery-tab");

@@ -23,8 +23,6 @@ pub enum Cell {
     Trouble(u64),
     Time(Option<Moment>),
     State(Badge),
-    /// Words as they would be typed.
-    Code(String),
     /// Markup of ours.
     Drawn(String),
     /// Each leads to a page that asks first.
@@ -54,7 +52,6 @@ impl fmt::Display for Cell {
             Cell::Trouble(number) => write!(f, "<span class=\"is-bad\">{}</span>", Count(*number)),
             Cell::Time(moment) => moment.map_or(Ok(()), |moment| moment.fmt(f)),
             Cell::State(badge) => badge.fmt(f),
-            Cell::Code(text) => write!(f, "<code>{}</code>", escaped(text)),
             Cell::Drawn(markup) => f.write_str(markup),
             Cell::Acts(acts) => acts.iter().try_for_each(|act| act.fmt(f)),
         }
