@@ -30,6 +30,16 @@ pub struct RefusedField {
     pub field: String,
     pub message: String,
     pub allowed: Option<String>,
+    /// Of an imported file.
+    pub line: Option<u64>,
+}
+
+impl RefusedField {
+    /// In one sentence, with its line where there is one.
+    pub fn told(&self) -> String {
+        let place = self.line.map(|line| format!("line {line}: ")).unwrap_or_default();
+        super::fault::sentence(&format!("{place}{}", self.message))
+    }
 }
 
 #[derive(Deserialize)]

@@ -8,11 +8,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::answer::page_with;
-use super::ask::content;
+use super::ask::{RefusedField, content};
 use super::fault::{Fault, sentence};
 use super::form::Form;
 use super::frame::Frame;
 use super::visit::{Visit, segment};
+
+/// Errors of a file that the page names.
+const ERRORS_SHOWN: usize = 50;
 
 #[derive(Template)]
 #[template(path = "configuration.html")]
@@ -130,7 +133,9 @@ pub async fn import(visit: Visit, form: Form) -> Result<Response, Fault> {
             show(&visit, StatusCode::OK, yaml, Some(plan), Vec::new()).await
         }
         Err(refused) if refused.status.is_client_error() && refused.status != StatusCode::FORBIDDEN => {
-            show(&visit, refused.status, yaml, None, vec![sentence(&refused.detail)]).await
+            let mut wrong = vec![sentence(&refused.detail)];
+            wrong.extend(refused.errors.iter().take(ERRORS_SHOWN).map(RefusedField::told));
+            show(&visit, refused.status, yaml, None, wrong).await
         }
         Err(refused) => Err(refused.into()),
     }
