@@ -42,6 +42,7 @@ use crate::projects::Projects;
 use crate::quotas::Quotas;
 use crate::remotes::Remotes;
 use crate::restoring::Holding;
+use crate::running::LocalServices;
 use crate::securities::Securities;
 use crate::settler::Settler;
 use crate::subscriptions::Subscriptions;
@@ -80,6 +81,7 @@ pub(crate) struct Shared {
     pub flows: Flows,
     pub vitals: Vitals,
     pub remotes: Remotes,
+    pub services: LocalServices,
     pub outbox: Outbox,
     pub announcer: Announcer,
     pub vault: Arc<Vault>,
