@@ -26,7 +26,7 @@ use super::visit::{Visit, segment, show};
 
 /// Kinds that are made here, with what people call them. Endpoints have a page of their own.
 pub fn kinds() -> impl Iterator<Item = (&'static str, String)> {
-    let made_here = ConnectionKind::ALL.into_iter().filter(|kind| *kind != ConnectionKind::Webhook);
+    let made_here = ConnectionKind::CONNECTIONS.into_iter().filter(|kind| *kind != ConnectionKind::Webhook);
     made_here.map(|kind| (kind.as_str(), kind_label(kind.as_str())))
 }
 
