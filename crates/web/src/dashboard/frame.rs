@@ -43,6 +43,7 @@ const NAVIGATION: &[Group] = &[
         entries: &[
             entry("connections", "Connections", "/connections", Scope::Read),
             entry("failed", "Failed Messages", "/failed", Scope::Read),
+            entry("failed-forwards", "Failed Forwards", "/failed-forwards", Scope::Read),
             entry("deliveries", "Delivery log", "/deliveries", Scope::Read),
             entry("jobs", "Jobs", "/jobs", Scope::Read),
         ],

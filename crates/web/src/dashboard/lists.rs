@@ -29,6 +29,8 @@ pub enum List {
     Dlq,
     /// What no connection of the project could be sent.
     Failed,
+    /// Webhooks that came in and could not be forwarded to their destination (R12).
+    Forwards,
     /// Everything, newest first.
     Log,
 }
@@ -55,6 +57,7 @@ impl ListPage<'_> {
         match &self.connection {
             Some(connection) => self.visit.page_of_project(format!("{}/queue", connection.page())),
             None if self.list == List::Failed => self.visit.page_of_project("/failed"),
+            None if self.list == List::Forwards => self.visit.page_of_project("/failed-forwards"),
             None => self.visit.page_of_project("/deliveries"),
         }
     }
@@ -76,7 +79,7 @@ impl ListPage<'_> {
     }
 
     fn is_dead(&self) -> bool {
-        matches!(self.list, List::Dlq | List::Failed)
+        matches!(self.list, List::Dlq | List::Failed | List::Forwards)
     }
 
     /// Everything that an act without ticked boxes is about.
@@ -88,6 +91,8 @@ impl ListPage<'_> {
         match self.list {
             List::Queue => filters.with("status", "PENDING").with("status", "PROCESSING"),
             List::Dlq | List::Failed => filters.with("status", "DLQ"),
+            // The API's own list of them knows no other status.
+            List::Forwards => filters,
             List::Log => filters,
         }
     }
@@ -109,6 +114,10 @@ pub async fn queue(mut visit: Visit) -> Result<Response, Fault> {
 
 pub async fn failed(visit: Visit) -> Result<Response, Fault> {
     page(visit, List::Failed, None, "Failed Messages", "failed").await
+}
+
+pub async fn forwards(visit: Visit) -> Result<Response, Fault> {
+    page(visit, List::Forwards, None, "Failed Forwards", "failed-forwards").await
 }
 
 pub async fn log(visit: Visit) -> Result<Response, Fault> {
@@ -143,7 +152,7 @@ async fn page(
             let tab = page.tab(if list == List::Dlq { "dlq" } else { "queue" });
             if page.filters.is_empty() { tab } else { format!("{tab}&{}", page.filters.query()) }
         }
-        List::Failed | List::Log => format!("{}?{}", page.page(), page.filters.query()),
+        List::Failed | List::Forwards | List::Log => format!("{}?{}", page.page(), page.filters.query()),
     };
     page.paging = Paging::of(&base, cursor.as_deref(), found.next_cursor.as_deref());
     show(&page)
@@ -164,13 +173,13 @@ fn address(list: List, connection: Option<&Connection>, filters: &Filters, curso
     }
     match list {
         List::Queue => query.push_str("&status=PENDING&status=PROCESSING"),
-        List::Dlq | List::Failed => query.push_str("&status=DLQ"),
+        List::Dlq | List::Failed | List::Forwards => query.push_str("&status=DLQ"),
         List::Log => {}
     }
     if !filters.is_empty() {
         query.push_str(&format!("&{}", filters.query()));
     }
-    format!("/deliveries?{query}")
+    if list == List::Forwards { format!("/forwards?{query}") } else { format!("/deliveries?{query}") }
 }
 
 /// From a delivery to the queue that it is, or was, in.
