@@ -4,6 +4,7 @@
 //! from text to findings and must not know of files or of git.
 
 mod arrows;
+mod cases;
 mod layout;
 mod logs;
 mod requirements;
@@ -73,6 +74,7 @@ pub fn run() -> Result<(), String> {
     findings.extend(arrows::manifests(&metadata, &sources));
     findings.extend(logs::named(&sources));
     findings.extend(requirements::named_ones_exist(&sources));
+    findings.extend(cases::named_tests_exist(&sources));
     findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
     report(&findings, sources.len())
 }

@@ -39,7 +39,7 @@ outgoing_rest:
   - {name: Two, host: 'https://a', url_path: '', dlq_action: burn}
 pubsub_topic:
   name: not a list
-channel_rest: []
+webhook_source: []
 pubsub_subscription:
   - {name: x, topic_list: [missing.topic], delivery_type: push, push_service: a.b}
 ";
@@ -57,7 +57,7 @@ pubsub_subscription:
         ("f:14:14: outgoing_rest[3].timeout:", "the variable `NOT_SET`, and that is not set"),
         ("f:15:62: outgoing_rest[4].dlq_action:", "one of keep, retry, forward, discard"),
         ("f:17:3: pubsub_topic:", "a list of items, and this is a map"),
-        ("f:18:1: channel_rest:", "the section `channel_rest` is not supported in this version"),
+        ("f:18:1: webhook_source:", "the section `webhook_source` is not supported in this version"),
         ("f:20:59: pubsub_subscription[0].delivery_type:", "no subscriptions that push"),
         ("f:20:79: pubsub_subscription[0].push_service:", "no subscriptions that push"),
     ];
@@ -69,7 +69,7 @@ pubsub_subscription:
 
 #[test]
 fn d18_sections_to_come_are_named_as_such_and_not_taken_for_typos() {
-    for section in ["channel_rest", "channel_soap", "webhook_endpoint"] {
+    for section in ["webhook_source", "webhook_endpoint"] {
         let refused = refusals(&format!("{section}:\n  - name: x\n"));
         assert!(refused.contains(&format!("the section `{section}` is not supported in this version")), "{refused}");
         assert!(!refused.contains("did you mean"));

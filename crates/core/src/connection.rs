@@ -2,18 +2,22 @@
 //!
 //! What an operator wrote is kept as written; `spec` is what it means, validated. This module must not know how to reach anything.
 
+mod channel;
 mod fhir;
 mod mllp;
 mod rest;
+mod service;
 mod soap;
 mod webhook;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use channel::{ChannelTarget, Door, ForwardTo, HttpDoor, MllpDoor, Runs, ServerTls, SoapDoor};
 pub use fhir::{FhirTarget, PartialBatch};
 pub use mllp::{AckMatch, ApplicationAck, Framing, MllpTarget, RetryOn, SegmentEnds};
 pub use rest::RestTarget;
+pub use service::{QUEUE_RESPONSE_HOOK, ServiceTarget};
 pub use soap::{
     ElementForm, ElementName, SoapOperation, SoapTarget, WsAddressing, is_action, is_local_name, is_namespace,
 };
@@ -54,26 +58,64 @@ pub struct ConnectionSpec {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum ConnectionKind {
     Rest,
     Mllp,
     Soap,
     Fhir,
     Webhook,
+    /// Takes requests in over HTTP; its queue holds them until they have run (Z40).
+    ChannelRest,
+    /// The same over SOAP.
+    ChannelSoap,
+    /// Listens for HL7 over MLLP on a port of its own.
+    ChannelMllp,
+    /// Where code runs.
+    Service,
+}
+
+/// What people configure and look for apart from each other; names are unique per kind, and each family has routes of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// Remote systems that callers send requests to.
+    Connection,
+    /// Addresses that accept requests.
+    Channel,
+    /// What channels run.
+    Service,
 }
 
 impl ConnectionKind {
     /// In the order in which lists name them.
-    pub const ALL: [ConnectionKind; 5] = [
+    pub const ALL: [ConnectionKind; 9] = [
+        ConnectionKind::Rest,
+        ConnectionKind::Mllp,
+        ConnectionKind::Soap,
+        ConnectionKind::Fhir,
+        ConnectionKind::Webhook,
+        ConnectionKind::ChannelRest,
+        ConnectionKind::ChannelSoap,
+        ConnectionKind::ChannelMllp,
+        ConnectionKind::Service,
+    ];
+    /// What may be written, in words that continue "allowed is …".
+    pub const ALLOWED: &str =
+        "one of rest, mllp, soap, fhir, webhook, channel_rest, channel_soap, channel_mllp, service";
+    /// Those that callers send requests to.
+    pub const CONNECTIONS: [ConnectionKind; 5] = [
         ConnectionKind::Rest,
         ConnectionKind::Mllp,
         ConnectionKind::Soap,
         ConnectionKind::Fhir,
         ConnectionKind::Webhook,
     ];
-    /// What may be written, in words that continue "allowed is …".
-    pub const ALLOWED: &str = "one of rest, mllp, soap, fhir, webhook";
+    /// The same in words that continue "allowed is …".
+    pub const CONNECTIONS_ALLOWED: &str = "one of rest, mllp, soap, fhir, webhook";
+    pub const CHANNELS: [ConnectionKind; 3] =
+        [ConnectionKind::ChannelRest, ConnectionKind::ChannelSoap, ConnectionKind::ChannelMllp];
+    /// The types of channels, in words that continue "allowed is …".
+    pub const CHANNELS_ALLOWED: &str = "one of rest, soap, mllp";
 
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -82,11 +124,48 @@ impl ConnectionKind {
             ConnectionKind::Soap => "soap",
             ConnectionKind::Fhir => "fhir",
             ConnectionKind::Webhook => "webhook",
+            ConnectionKind::ChannelRest => "channel_rest",
+            ConnectionKind::ChannelSoap => "channel_soap",
+            ConnectionKind::ChannelMllp => "channel_mllp",
+            ConnectionKind::Service => "service",
         }
     }
 
     pub fn parse(text: &str) -> Option<Self> {
         ConnectionKind::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+
+    pub const fn family(self) -> Family {
+        match self {
+            ConnectionKind::Rest
+            | ConnectionKind::Mllp
+            | ConnectionKind::Soap
+            | ConnectionKind::Fhir
+            | ConnectionKind::Webhook => Family::Connection,
+            ConnectionKind::ChannelRest | ConnectionKind::ChannelSoap | ConnectionKind::ChannelMllp => Family::Channel,
+            ConnectionKind::Service => Family::Service,
+        }
+    }
+
+    /// The type of a channel as it is called among channels: what it speaks.
+    pub fn channel_type(self) -> Option<&'static str> {
+        self.as_str().strip_prefix("channel_")
+    }
+
+    /// The other way round.
+    pub fn of_channel_type(text: &str) -> Option<Self> {
+        ConnectionKind::CHANNELS.into_iter().find(|kind| kind.channel_type() == Some(text))
+    }
+}
+
+impl Family {
+    /// For messages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Family::Connection => "connection",
+            Family::Channel => "channel",
+            Family::Service => "service",
+        }
     }
 }
 
@@ -98,6 +177,9 @@ pub enum Target {
     Soap(Box<SoapTarget>),
     Fhir(Box<FhirTarget>),
     Webhook(WebhookTarget),
+    /// What it accepts is run.
+    Channel(Box<ChannelTarget>),
+    Service(ServiceTarget),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,41 +234,57 @@ impl Target {
             Target::Soap(_) => ConnectionKind::Soap,
             Target::Fhir(_) => ConnectionKind::Fhir,
             Target::Webhook(_) => ConnectionKind::Webhook,
+            Target::Channel(channel) => channel.door.kind(),
+            Target::Service(_) => ConnectionKind::Service,
         }
     }
 
     pub const fn rest(&self) -> Option<&RestTarget> {
         match self {
             Target::Rest(rest) => Some(rest),
-            Target::Mllp(_) | Target::Soap(_) | Target::Fhir(_) | Target::Webhook(_) => None,
+            _ => None,
         }
     }
 
     pub const fn webhook(&self) -> Option<&WebhookTarget> {
         match self {
             Target::Webhook(endpoint) => Some(endpoint),
-            Target::Rest(_) | Target::Mllp(_) | Target::Soap(_) | Target::Fhir(_) => None,
+            _ => None,
         }
     }
 
     pub const fn mllp(&self) -> Option<&MllpTarget> {
         match self {
             Target::Mllp(mllp) => Some(mllp),
-            Target::Rest(_) | Target::Soap(_) | Target::Fhir(_) | Target::Webhook(_) => None,
+            _ => None,
         }
     }
 
     pub fn soap(&self) -> Option<&SoapTarget> {
         match self {
             Target::Soap(soap) => Some(soap),
-            Target::Rest(_) | Target::Mllp(_) | Target::Fhir(_) | Target::Webhook(_) => None,
+            _ => None,
         }
     }
 
     pub fn fhir(&self) -> Option<&FhirTarget> {
         match self {
             Target::Fhir(fhir) => Some(fhir),
-            Target::Rest(_) | Target::Mllp(_) | Target::Soap(_) | Target::Webhook(_) => None,
+            _ => None,
+        }
+    }
+
+    pub fn channel(&self) -> Option<&ChannelTarget> {
+        match self {
+            Target::Channel(channel) => Some(channel),
+            _ => None,
+        }
+    }
+
+    pub const fn service(&self) -> Option<&ServiceTarget> {
+        match self {
+            Target::Service(service) => Some(service),
+            _ => None,
         }
     }
 
@@ -196,7 +294,7 @@ impl Target {
             Target::Rest(rest) => Some(rest),
             Target::Soap(soap) => Some(&soap.http),
             Target::Fhir(fhir) => Some(&fhir.http),
-            Target::Mllp(_) | Target::Webhook(_) => None,
+            Target::Mllp(_) | Target::Webhook(_) | Target::Channel(_) | Target::Service(_) => None,
         }
     }
 
@@ -208,17 +306,20 @@ impl Target {
             Target::Fhir(fhir) => fhir.http.address(),
             Target::Mllp(mllp) => mllp.address(),
             Target::Webhook(endpoint) => endpoint.url.to_string(),
+            Target::Channel(channel) => channel.door.address(),
+            Target::Service(service) => service.url.to_string(),
         }
     }
 
     /// What bodies are.
-    pub const fn data_format(&self) -> DataFormat {
+    pub fn data_format(&self) -> DataFormat {
         match self {
             Target::Rest(rest) => rest.data_format,
             Target::Mllp(_) => DataFormat::Hl7,
             Target::Soap(_) => DataFormat::Soap,
             Target::Fhir(_) => DataFormat::Fhir,
-            Target::Webhook(_) => DataFormat::Json,
+            Target::Webhook(_) | Target::Service(_) => DataFormat::Json,
+            Target::Channel(channel) => channel.data_format,
         }
     }
 
@@ -227,8 +328,9 @@ impl Target {
         match self {
             Target::Rest(_) => head.method.only_reads(),
             Target::Fhir(_) => crate::fhir::only_reads(head),
-            // What an endpoint is sent always means something to it, and nobody but the service knows whether an operation of SOAP only reads.
-            Target::Mllp(_) | Target::Soap(_) | Target::Webhook(_) => false,
+            // What an endpoint is sent always means something to it, and nobody but the service knows whether an operation of SOAP only reads. On a
+            // channel the queue takes whatever comes.
+            Target::Mllp(_) | Target::Soap(_) | Target::Webhook(_) | Target::Channel(_) | Target::Service(_) => false,
         }
     }
 }
@@ -281,7 +383,7 @@ pub fn check_name(name: &str) -> Result<(), SettingError> {
 
 #[cfg(test)]
 mod tests {
-    use super::ConnectionKind;
+    use super::{ConnectionKind, Family};
 
     #[test]
     fn d16_every_kind_reads_back_and_is_named_where_another_is_refused() {
@@ -292,5 +394,19 @@ mod tests {
         let names = ConnectionKind::ALL.map(ConnectionKind::as_str).join(", ");
         assert_eq!(ConnectionKind::ALLOWED, format!("one of {names}"));
         assert_eq!(ConnectionKind::parse("REST"), None);
+        let named = |kinds: &[ConnectionKind], name: fn(ConnectionKind) -> &'static str| {
+            format!("one of {}", kinds.iter().map(|kind| name(*kind)).collect::<Vec<_>>().join(", "))
+        };
+        assert_eq!(ConnectionKind::CONNECTIONS_ALLOWED, named(&ConnectionKind::CONNECTIONS, ConnectionKind::as_str));
+        let channel = |kind: ConnectionKind| kind.channel_type().unwrap();
+        assert_eq!(ConnectionKind::CHANNELS_ALLOWED, named(&ConnectionKind::CHANNELS, channel));
+        for kind in ConnectionKind::ALL {
+            assert_eq!(kind.family() == Family::Channel, ConnectionKind::CHANNELS.contains(&kind));
+            assert_eq!(kind.family() == Family::Connection, ConnectionKind::CONNECTIONS.contains(&kind));
+            assert_eq!(
+                kind.channel_type().and_then(ConnectionKind::of_channel_type),
+                kind.channel_type().map(|_| kind)
+            );
+        }
     }
 }

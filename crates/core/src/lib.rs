@@ -11,6 +11,7 @@ pub mod attempt;
 pub mod blocked;
 pub mod call;
 pub mod challenge;
+pub mod channel_path;
 pub mod connection;
 pub mod decide;
 pub mod delivery;

@@ -50,6 +50,9 @@ catalogue! {
     ATTEMPT_PANICKED: "attempt.panicked", Error, "A defect: sending panicked, and the attempt counts as failed.";
     CALL_LOST: "call.not_logged", Error, "A finished direct call will not enter the delivery log.";
     CALLS_NOT_LOGGED: "call.not_logged_yet", Warn, "Finished direct calls cannot enter the delivery log yet.";
+    CHANNEL_CONNECTION: "channel.connection", Warn, "A connection to an MLLP channel was refused, or ended in a way that somebody should know of.";
+    CHANNEL_LISTENS: "channel.listens", Info, "An MLLP channel listens.";
+    CHANNEL_NOT_LISTENING: "channel.not_listening", Error, "An MLLP channel cannot open its port; it is tried again.";
     CONFIG_APPLIED: "config.applied", Info, "The file of `--config` was applied.";
     CONFIG_IMPORTED: "config.imported", Info, "A configuration was imported.";
     SETTING_WITHOUT_EFFECT: "config.setting_without_effect", Warn, "A variable was set that has no effect in this version.";
@@ -67,6 +70,7 @@ catalogue! {
     HEALTH_FAILING: "health.failing", Warn, "A health check fails from now on; the line says which, and why.";
     HEALTH_OK: "health.ok", Info, "A health check is well again.";
     PROBE_FAILED: "health.probe_failed", Debug, "The store did not take the tiny write of the health check.";
+    HOOK_FAILED: "hook.failed", Warn, "A service did not write the acknowledgment of a request that was stored; the default one was sent.";
     HTTP_ACCEPT_FAILED: "http.accept_failed", Warn, "Accepting a connection failed, for example because no file descriptor is free; it is tried again.";
     HTTP_CONNECTION_ENDED: "http.connection_ended", Debug, "A caller's connection ended with an error.";
     HTTP_CUT_OFF: "http.cut_off", Warn, "Requests that did not end within the bound of a stop.";
@@ -117,6 +121,13 @@ catalogue! {
     STOP_UNWRITTEN: "server.stop_unwritten", Error, "Not every decision could be written before the stop; what is not written is sent again.";
     SERVER_STOPPED: "server.stopped", Info, "The server has stopped.";
     SERVER_STOPPING: "server.stopping", Info, "A signal came: the server stops.";
+    SERVICES_DEBUG: "services.debug", Debug, "A line of a service's log, with the correlation id of its run.";
+    SERVICES_ENDED: "services.ended", Warn, "The process of `--services` ended by itself; it is started again.";
+    SERVICES_ERROR: "services.error", Error, "The same, of an error; `error` has the stack trace.";
+    SERVICES_LOG: "services.log", Info, "The same, of what is worth knowing.";
+    SERVICES_NOT_STARTED: "services.not_started", Error, "The process of `--services` could not be started; what ran before goes on, and it is tried again.";
+    SERVICES_STARTED: "services.started", Info, "The process of `--services` serves these services.";
+    SERVICES_WARN: "services.warn", Warn, "The same, of a warning, or a line of the interpreter itself.";
     SPANS_NOT_TAKEN: "spans.not_taken", Warn, "The collector does not take spans from now on; what does not fit the buffer is dropped and counted.";
     SPANS_TAKEN: "spans.taken", Info, "The collector takes spans again.";
     CHECKPOINT_FAILED: "store.checkpoint_failed", Warn, "A checkpoint failed; the WAL keeps what it holds.";

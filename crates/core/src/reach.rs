@@ -146,8 +146,9 @@ impl NotReached {
 const fn where_it_is(kind: ConnectionKind) -> &'static str {
     match kind {
         ConnectionKind::Rest | ConnectionKind::Soap => "`host` and `url_path`",
-        ConnectionKind::Mllp | ConnectionKind::Fhir => "`address`",
+        ConnectionKind::Mllp | ConnectionKind::Fhir | ConnectionKind::Service => "`address`",
         ConnectionKind::Webhook => "`url`",
+        ConnectionKind::ChannelRest | ConnectionKind::ChannelSoap | ConnectionKind::ChannelMllp => "`service`",
     }
 }
 

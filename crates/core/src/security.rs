@@ -39,6 +39,8 @@ pub enum SecurityKind {
     Smart,
     /// WS-Security, in the envelope of SOAP.
     Wss,
+    /// What requests to a channel are signed with (Standard Webhooks).
+    WebhookSignature,
 }
 
 /// What a definition means, without its secret.
@@ -56,6 +58,8 @@ pub enum SecuritySpec {
     Smart { client: ClientCredentials, algorithm: SigningAlgorithm, key_id: String },
     /// A UsernameToken in the envelope of a SOAP request; it has no header of HTTP.
     Wss { username: String, password_type: PasswordType },
+    /// Standard Webhooks 1.0.0, of requests to us; the secret is the key.
+    WebhookSignature,
 }
 
 /// How a UsernameToken carries the password.
@@ -106,13 +110,14 @@ impl SigningAlgorithm {
 }
 
 impl SecurityKind {
-    pub const ALL: [SecurityKind; 6] = [
+    pub const ALL: [SecurityKind; 7] = [
         SecurityKind::BasicAuth,
         SecurityKind::ApiKey,
         SecurityKind::Bearer,
         SecurityKind::OAuth2,
         SecurityKind::Smart,
         SecurityKind::Wss,
+        SecurityKind::WebhookSignature,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -123,6 +128,7 @@ impl SecurityKind {
             SecurityKind::OAuth2 => "oauth2",
             SecurityKind::Smart => "smart",
             SecurityKind::Wss => "wss",
+            SecurityKind::WebhookSignature => "webhook_signature",
         }
     }
 
@@ -137,6 +143,7 @@ impl SecurityKind {
             SecurityKind::ApiKey => "key",
             SecurityKind::Bearer => "token",
             SecurityKind::OAuth2 => "client_secret",
+            SecurityKind::WebhookSignature => "secret",
             SecurityKind::Smart => "private_key",
         }
     }
@@ -151,6 +158,7 @@ impl SecuritySpec {
             SecuritySpec::OAuth2(_) => SecurityKind::OAuth2,
             SecuritySpec::Smart { .. } => SecurityKind::Smart,
             SecuritySpec::Wss { .. } => SecurityKind::Wss,
+            SecuritySpec::WebhookSignature => SecurityKind::WebhookSignature,
         }
     }
 }

@@ -43,6 +43,29 @@ pub fn of(target: &Target, reply: &Reply) -> Verdict {
         Target::Mllp(mllp) => over_mllp(mllp.retry_on, reply),
         Target::Soap(soap) => over_soap(soap.version, soap.success_if.as_ref(), reply),
         Target::Fhir(fhir) => over_fhir(fhir.partial, reply),
+        Target::Channel(_) | Target::Service(_) => of_run(reply),
+    }
+}
+
+/// Whether a service's code came to its end, in the answer of a host that knows: `ok`, or `failed`.
+pub const RUN_HEADER: &str = "x-postrider-run";
+/// The kind of error that ended it.
+pub const RUN_ERROR_HEADER: &str = "x-postrider-error";
+const SHOWN_CHARS_MAX: usize = 200;
+
+/// The verdict on a run of a service (Z41): what its host says of it, whatever status the service set; of any other server, 2xx is success.
+pub fn of_run(reply: &Reply) -> Verdict {
+    let Some(answer) = reply.answer() else { return over_http(reply) };
+    match answer.headers.get(RUN_HEADER) {
+        Some("ok") => Verdict::Delivered,
+        Some("failed") => {
+            let kind: String =
+                answer.headers.get(RUN_ERROR_HEADER).unwrap_or_default().chars().take(SHOWN_CHARS_MAX).collect();
+            let error =
+                if kind.is_empty() { "the service failed".to_owned() } else { format!("the service failed: {kind}") };
+            Verdict::Failed(Failed { failure: Failure::Status, error, again: Again::Worthwhile, status: answer.status })
+        }
+        _ => over_http(reply),
     }
 }
 
@@ -188,6 +211,24 @@ mod tests {
 
     fn answered(status: u16, incomplete: bool) -> Reply {
         Reply::Answered(Answer { status: Some(status), incomplete, ..Answer::default() })
+    }
+
+    #[test]
+    fn z41_a_host_says_whether_the_run_came_to_its_end() {
+        let said = |status: u16, pairs: &[(&str, &str)]| {
+            let pairs: Vec<_> = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            let headers = crate::message::HeaderList::try_from(pairs).unwrap();
+            of_run(&Reply::Answered(Answer { status: Some(status), headers, ..Answer::default() }))
+        };
+        assert_eq!(said(404, &[("X-Postrider-Run", "ok")]), Verdict::Delivered, "the service chose the status");
+        let Verdict::Failed(failed) = said(500, &[("x-postrider-run", "failed"), ("x-postrider-error", "KeyError")])
+        else {
+            panic!("it raised")
+        };
+        assert_eq!((failed.error.as_str(), failed.status), ("the service failed: KeyError", Some(500)));
+        assert!(matches!(said(200, &[("x-postrider-run", "failed")]), Verdict::Failed(_)));
+        assert_eq!(said(204, &[]), Verdict::Delivered);
+        assert!(matches!(said(404, &[]), Verdict::Failed(_)));
     }
 
     // proves: V01, R16

@@ -78,7 +78,8 @@ impl Engine {
 
     /// What a presented key stands for. Answered from memory.
     pub fn key_holder(&self, presented: &[u8]) -> Option<Arc<KeyHolder>> {
-        self.shared.keys.holder(presented, self.shared.now())
+        let known = self.shared.keys.holder(presented, self.shared.now());
+        known.or_else(|| self.shared.services.lent_key(presented))
     }
 
     /// The same of a key that was recognised before, as long as it is valid.

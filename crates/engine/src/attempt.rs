@@ -9,6 +9,7 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use postrider_core::attempt::{Attempt, LOGGED_ANSWER_BYTES_MAX};
+use postrider_core::connection::Target;
 use postrider_core::id::SubscriptionId;
 use postrider_core::log;
 use postrider_core::message::HeaderList;
@@ -16,6 +17,7 @@ use postrider_core::verdict::{self, Verdict};
 use postrider_core::{Answer, Failure, NoAnswerKind, Reply, Timestamp, Wait};
 use postrider_wire::{Outgoing, Stamp};
 
+use crate::running;
 use crate::shared::Shared;
 use crate::spans;
 use crate::transforming;
@@ -76,6 +78,9 @@ async fn reply(shared: &Shared, mut outgoing: Outgoing, of: Option<SubscriptionI
     if let Err(failed) = transforming::apply(shared, &mut outgoing, of).await {
         return failed;
     }
+    if matches!(outgoing.connection.spec.target, Target::Channel(_) | Target::Service(_)) {
+        return unbroken(running::reply(shared, outgoing)).await;
+    }
     match with_secrets(shared, &mut outgoing, now) {
         Ok(()) => send(shared, outgoing).await,
         // V08: nothing goes out without the credentials that it should carry.
@@ -97,7 +102,11 @@ fn with_secrets(shared: &Shared, outgoing: &mut Outgoing, now: Timestamp) -> Res
 }
 
 async fn send(shared: &Shared, outgoing: Outgoing) -> Reply {
-    AssertUnwindSafe(shared.sender.send(outgoing)).catch_unwind().await.unwrap_or_else(|_| {
+    unbroken(shared.sender.send(outgoing)).await
+}
+
+async fn unbroken(sending: impl Future<Output = Reply>) -> Reply {
+    AssertUnwindSafe(sending).catch_unwind().await.unwrap_or_else(|_| {
         tracing::error!(event = log::ATTEMPT_PANICKED, "sending broke down; the attempt counts as failed");
         Reply::unanswered(NoAnswerKind::Internal, "sending broke down")
     })

@@ -99,6 +99,7 @@ pub(crate) async fn run(
             body: new.body.bytes.clone(),
             credentials: None,
             webhook: None,
+            service: None,
             trace: None,
             stamp: None,
             timeout: policy.timeout,

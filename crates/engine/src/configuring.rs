@@ -59,7 +59,13 @@ pub(crate) async fn made(
         updated_at: now,
     });
     check_reach(shared, &connection).await?;
+    check_address(shared, &connection)?;
     Ok(connection)
+}
+
+/// D16: an address is one channel's.
+fn check_address(shared: &Shared, connection: &Connection) -> Result<(), Refusal> {
+    shared.connections.check_address(connection).map_err(|error| Refusal::Invalid(vec![error]))
 }
 
 /// R14: an endpoint's address is judged when it is saved too, so that its owner learns of it. What counts is the judgment at each connect.
@@ -209,6 +215,7 @@ async fn write(
     let connection = Arc::new(connection);
     if connection.written != known.written {
         check_reach(shared, &connection).await?;
+        check_address(shared, &connection)?;
     }
     let entry = entry(shared, actor, action, known).with_before(shown(known)).with_after(shown(&connection));
     let change = Change::ReplaceConnection { connection: Box::new((*connection).clone()), version: known.version };

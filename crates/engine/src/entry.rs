@@ -4,14 +4,14 @@
 
 use std::sync::Arc;
 
-use postrider_core::connection::Connection;
+use postrider_core::connection::{Connection, Family};
 use postrider_core::delivery::{Origin, Progress};
 use postrider_core::id::{Cid, DeliveryId, ProjectId};
 use postrider_core::log;
 use postrider_core::message::Message;
 use postrider_core::outcome::Outcome;
 use postrider_core::schedule::LadderTerms;
-use postrider_core::{Answer, Reply};
+use postrider_core::{Answer, Reply, SettingError};
 use postrider_store::{Enqueued, NewBody, NewDelivery, StoreError};
 
 use crate::call::{self, Retries};
@@ -173,13 +173,18 @@ fn open_connection(shared: &Shared, project: ProjectId, wanted: &ConnectionRef) 
         return Err(Refusal::Stopping);
     }
     let connection = shared.connections.find(project, wanted)?;
+    if connection.kind().family() != Family::Connection {
+        let allowed =
+            "the name of a connection; a channel takes requests at its own address, and a service is run by channels";
+        return Err(Refusal::Invalid(vec![SettingError::new("connection", &connection.name, allowed)]));
+    }
     if !connection.spec.is_active {
         return Err(Refusal::Inactive(connection.name.clone()));
     }
     Ok(connection)
 }
 
-fn check_message(shared: &Shared, connection: &Connection, message: &Message) -> Result<(), Refusal> {
+pub(crate) fn check_message(shared: &Shared, connection: &Connection, message: &Message) -> Result<(), Refusal> {
     let (given, allowed) = (message.body.len() as u64, shared.options.body_bytes_max);
     if given > allowed {
         return Err(Refusal::TooLarge { given, allowed });
@@ -187,7 +192,7 @@ fn check_message(shared: &Shared, connection: &Connection, message: &Message) ->
     postrider_wire::check(connection, message).map_err(|error| Refusal::Invalid(vec![error]))
 }
 
-fn new_delivery(
+pub(crate) fn new_delivery(
     shared: &Shared,
     connection: &Connection,
     message: Message,

@@ -6,15 +6,16 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use postrider_core::Secret;
 use postrider_core::connection::Connection;
 use postrider_core::id::{AuditId, ConnectionId, ProjectId, SecurityId};
 use postrider_core::security::SecurityDefinition;
+use postrider_core::{Secret, SettingError};
 use postrider_store::{AuditEntry, ConfigChange, PullSubscription, Store, StoreError};
 use serde_json::{Value, json};
 
 use crate::actor::Actor;
 use crate::audit::{self, Describe as _};
+use crate::channels;
 use crate::clock::Clock;
 use crate::configuring;
 use crate::dice::Dice;
@@ -53,6 +54,7 @@ async fn apply(
     secrets: &BTreeMap<SecurityId, Secret>,
 ) -> Result<(), Refusal> {
     securing::check_room(shared, &batch)?;
+    check_addresses(&shared.connections.all(), &batch)?;
     securing::seal_batch(&shared.vault, &mut batch, secrets)?;
     let former = former(&*shared.store, &batch).await?;
     let entries = entries(&former, &batch, &|project, action| shared.audit_entry(actor, project, action));
@@ -91,6 +93,31 @@ async fn apply(
     Ok(())
 }
 
+/// D16: an address is one channel's, also of two in one file.
+fn check_addresses(known: &[Arc<Connection>], batch: &[ConfigChange]) -> Result<(), Refusal> {
+    let wanted: Vec<&Connection> = batch.iter().filter_map(connection_of).collect();
+    let is_changed = |id: ConnectionId| wanted.iter().any(|connection| connection.id == id);
+    let kept = known.iter().map(|known| &**known).filter(|known| !is_changed(known.id));
+    let all: Vec<&Connection> = kept.chain(wanted.iter().copied()).collect();
+    let errors: Vec<_> = wanted
+        .iter()
+        .filter_map(|connection| {
+            let error = channels::check_among(connection, all.iter().copied()).err()?;
+            Some(SettingError::new(format!("{}.{}", connection.name, error.field), &error.given, &error.allowed))
+        })
+        .collect();
+    if errors.is_empty() { Ok(()) } else { Err(Refusal::Invalid(errors)) }
+}
+
+fn connection_of(change: &ConfigChange) -> Option<&Connection> {
+    match change {
+        ConfigChange::CreateConnection(connection) | ConfigChange::ReplaceConnection { connection, .. } => {
+            Some(connection)
+        }
+        _ => None,
+    }
+}
+
 /// The same for a store on which no engine has been started yet; the audit log names the server itself.
 pub async fn configure_store(
     store: &dyn Store,
@@ -100,6 +127,8 @@ pub async fn configure_store(
     mut batch: Vec<ConfigChange>,
     secrets: &BTreeMap<SecurityId, Secret>,
 ) -> Result<(), Refusal> {
+    let known: Vec<Arc<Connection>> = store.all_connections().await?.into_iter().map(Arc::new).collect();
+    check_addresses(&known, &batch)?;
     securing::seal_batch(vault, &mut batch, secrets)?;
     let former = former(store, &batch).await?;
     let (now, actor) = (clock.now(), Actor::system());

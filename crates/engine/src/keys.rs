@@ -54,6 +54,30 @@ impl KeyHolder {
         }
     }
 
+    /// A key of this process alone, which is nowhere but here.
+    pub(crate) fn of_process(id: KeyId, name: &str, scopes: ScopeSet, key: &[u8], now: Timestamp) -> KeyHolder {
+        let key = ApiKey {
+            id,
+            project_id: None,
+            name: name.to_owned(),
+            scopes,
+            hash: hash_of(key),
+            hint: String::new(),
+            former: None,
+            version: 1,
+            created_at: now,
+            rotated_at: None,
+            expires_at: None,
+            last_used_at: None,
+        };
+        let (last_used_ms, written_used_ms) = (AtomicI64::new(0), AtomicI64::new(0));
+        KeyHolder { key, project_name: None, last_used_ms, written_used_ms }
+    }
+
+    pub(crate) fn is_opened_by(&self, presented: &[u8]) -> bool {
+        self.key.hash.0.ct_eq(&hash_of(presented).0).into()
+    }
+
     pub fn actor(&self, address: Option<IpAddr>) -> Actor {
         Actor { id: self.key.id.to_string(), name: self.key.name.clone(), address }
     }

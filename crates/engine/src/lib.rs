@@ -3,6 +3,7 @@
 //! Everything with an `if` about policy is in the core (law 1). The engine must not know of HTTP servers, of SQL, or of bytes on the wire.
 #![forbid(unsafe_code)]
 
+mod accepting;
 mod actor;
 mod administration;
 mod alerts;
@@ -11,6 +12,7 @@ mod attempt;
 mod audit;
 mod call;
 mod call_log;
+mod channels;
 pub mod clock;
 mod configuring;
 mod connections;
@@ -29,6 +31,7 @@ mod keyed_answers;
 mod keyed_calls;
 mod keys;
 mod lifecycle;
+mod listening;
 mod log_in;
 mod maintenance;
 mod neighbours;
@@ -47,6 +50,7 @@ mod refusal;
 mod remotes;
 mod restoring;
 mod runner;
+mod running;
 mod securing;
 mod securities;
 mod settler;
@@ -62,9 +66,11 @@ pub mod vault;
 mod vitals;
 mod wsdl;
 
+pub use accepting::{Accepted, Receipt};
 pub use actor::Actor;
 pub use administration::{NewKey, ShownKey};
 pub use alerts::ALERT_TOPIC;
+pub use channels::At;
 pub use clock::{Clock, SystemClock};
 pub use dice::{Dice, SystemDice};
 pub use endpointing::{KeyWish, NewEndpoint, ROTATION_OVERLAP_MAX};
@@ -80,10 +86,14 @@ pub use options::{EngineOptions, LadderLimits};
 pub use people::{NewPerson, PersonChange};
 pub use plug::Plug;
 pub use postrider_wire::ReachMethod;
+pub use postrider_wire::auth::{Admission, Doorkeeper};
+pub use postrider_wire::codec::soap::channel as envelopes;
+pub use postrider_wire::send::service::{AUTHENTICATED as AUTHENTICATED_HEADER, without_ours};
 pub use postrider_wire::signature::Scheme as SigningScheme;
 pub use probing::{Probe, TestEvent};
 pub use refusal::Refusal;
 pub use restoring::{Restored, hold_all, resume_held};
+pub use running::{HostedService, Service, ServiceError, ServiceRequest, ServiceResponse};
 pub use securing::{NewSecurity, opened_secrets};
 pub use securities::Security;
 pub use subscribing::NewSubscription;

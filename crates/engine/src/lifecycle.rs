@@ -27,6 +27,7 @@ use crate::intake::{self, Intake};
 use crate::jobs::{self, JobNotice};
 use crate::keyed_calls::KeyedCalls;
 use crate::keys::KeyBook;
+use crate::listening;
 use crate::maintenance::dlq_sweeper::{self, SweepNotice};
 use crate::maintenance::health_sweeper;
 use crate::maintenance::key_keeper;
@@ -42,6 +43,7 @@ use crate::quotas::Quotas;
 use crate::remotes::Remotes;
 use crate::restoring::{self, Holding};
 use crate::runner::ToRunner;
+use crate::running::LocalServices;
 use crate::securing;
 use crate::securities::Securities;
 use crate::settler::{self, Settler};
@@ -107,6 +109,7 @@ pub(crate) async fn start(
         tally: Tally::default(),
         vitals,
         remotes: Remotes::default(),
+        services: LocalServices::default(),
         outbox,
         announcer,
         vault,
@@ -136,6 +139,12 @@ pub(crate) async fn start(
         end(&shared);
         return Err(error);
     }
+    look_after(&shared, other_workers);
+    Ok(shared)
+}
+
+/// What goes on beside the runners for as long as the engine runs.
+fn look_after(shared: &Arc<Shared>, other_workers: bool) {
     if other_workers {
         shared.spawn_restarted(Worker::Dispatcher, neighbours::run);
     }
@@ -144,12 +153,14 @@ pub(crate) async fn start(
     shared.spawn_restarted(Worker::Jobs, jobs::run);
     shared.spawn_restarted(Worker::HealthSweeper, health_sweeper::run);
     shared.spawn_restarted(Worker::KeyKeeper, key_keeper::run);
+    if shared.options.listens {
+        shared.spawn(listening::run(Arc::clone(shared)));
+    }
     if shared.options.looks_at_itself {
         shared.spawn_restarted(Worker::Alerts, alerts::run);
-        shared.spawn(vitals::run(Arc::clone(&shared)));
-        shared.spawn(vitals::probe(Arc::clone(&shared)));
+        shared.spawn(vitals::run(Arc::clone(shared)));
+        shared.spawn(vitals::probe(Arc::clone(shared)));
     }
-    Ok(shared)
 }
 
 /// Makes the project `default` in a store that has none yet.

@@ -67,6 +67,8 @@ pub struct EngineOptions {
     pub spans: Plug<dyn SpanSink>,
     /// Runs the transformations of subscriptions; without it none can be saved, and what has one fails.
     pub transform: Plug<dyn Transform>,
+    /// Whether this process opens the ports of MLLP channels.
+    pub listens: bool,
     /// How long is too long for the health checks.
     pub health: Bounds,
     /// Whether the tasks behind the health checks run; off where time is simulated and a tick each second would cost more than it shows.
@@ -101,6 +103,7 @@ impl Default for EngineOptions {
             mail_pause: Wait::from_secs(30),
             spans: Plug::NONE,
             transform: Plug::NONE,
+            listens: false,
             health: Bounds::default(),
             looks_at_itself: true,
         }

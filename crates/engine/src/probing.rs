@@ -185,6 +185,7 @@ async fn send(
         body,
         credentials: None,
         webhook: Some(Box::new(WebhookAttempt::probe(event))),
+        service: None,
         trace: None,
         stamp: None,
         timeout: connection.spec.policy.timeout,

@@ -14,6 +14,7 @@ use crate::refusal::Refusal;
 pub(crate) struct Projects {
     ids: RwLock<BTreeMap<String, ProjectId>>,
     settings: RwLock<BTreeMap<ProjectId, Arc<ProjectSettings>>>,
+    names: RwLock<BTreeMap<ProjectId, String>>,
 }
 
 impl Projects {
@@ -25,6 +26,12 @@ impl Projects {
     pub fn put(&self, project: &Project) {
         let settings = Arc::new(project.settings.clone());
         self.settings.write().unwrap_or_else(PoisonError::into_inner).insert(project.id, settings);
+        self.names.write().unwrap_or_else(PoisonError::into_inner).insert(project.id, project.name.clone());
+    }
+
+    /// What people call it.
+    pub fn name(&self, id: ProjectId) -> String {
+        self.names.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned().unwrap_or_default()
     }
 
     /// # Errors

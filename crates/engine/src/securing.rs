@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use postrider_core::connection::{ConnectionKind, check_name};
+use postrider_core::connection::{ConnectionKind, Family, check_name};
 use postrider_core::id::{ProjectId, SecurityId};
 use postrider_core::log;
 use postrider_core::masking::masked_settings;
@@ -197,9 +197,22 @@ pub(crate) fn check_named(
     const NAMED_MAX: usize = 20;
     let Some(name) = name else { return Ok(()) };
     if let Some(known) = shared.securities.get(project_id, name) {
-        let fits = known.definition.kind() != SecurityKind::Wss || kind == ConnectionKind::Soap;
-        let allowed = "a definition of another type: one of type wss goes into envelopes, which only connections of type soap have";
-        return if fits { Ok(()) } else { Err(SettingError::new("security", name.to_owned(), allowed)) };
+        let unfit = match (known.definition.kind(), kind.family()) {
+            (SecurityKind::OAuth2 | SecurityKind::Smart | SecurityKind::Wss, Family::Channel) => Some(
+                "a definition of type apikey, basic_auth, bearer or webhook_signature: those are what a request to a channel can show",
+            ),
+            (SecurityKind::WebhookSignature, Family::Connection | Family::Service) => {
+                Some("a definition of another type: one of type webhook_signature is what requests to a channel show")
+            }
+            (SecurityKind::Wss, _) if kind != ConnectionKind::Soap => Some(
+                "a definition of another type: one of type wss goes into envelopes, which only connections of type soap have",
+            ),
+            _ => None,
+        };
+        return match unfit {
+            None => Ok(()),
+            Some(allowed) => Err(SettingError::new("security", name.to_owned(), allowed)),
+        };
     }
     let known = shared.securities.of(project_id);
     let named: Vec<&str> = known.iter().take(NAMED_MAX).map(|known| known.definition.name.as_str()).collect();

@@ -41,6 +41,7 @@ use crate::projects::Projects;
 use crate::quotas::Quotas;
 use crate::remotes::Remotes;
 use crate::restoring::Holding;
+use crate::running::LocalServices;
 use crate::securities::Securities;
 use crate::settler::Settler;
 use crate::subscriptions::Subscriptions;
@@ -78,6 +79,7 @@ pub(crate) struct Shared {
     pub tally: Tally,
     pub vitals: Vitals,
     pub remotes: Remotes,
+    pub services: LocalServices,
     pub outbox: Outbox,
     pub announcer: Announcer,
     pub vault: Arc<Vault>,

@@ -10,10 +10,10 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use postrider_core::Wait;
-use postrider_engine::{Engine, EngineOptions, SystemClock, SystemDice};
+use postrider_engine::{Engine, EngineOptions, Service, SystemClock, SystemDice};
 use postrider_store::{SqliteOptions, SqliteStore, Store};
 use postrider_web::{AdminKey, ApiOptions, AppState};
-use postrider_wire::{Egress, HttpOptions, HttpSender};
+use postrider_wire::{Egress, HttpOptions, Senders};
 use tower::ServiceExt as _;
 
 use crate::client::{BoxedAnswer, Client, ClientError, Routes};
@@ -33,6 +33,7 @@ pub struct Postrider {
 struct Running {
     engine: Engine,
     store: Arc<dyn Store>,
+    routes: Arc<Local>,
 }
 
 impl Postrider {
@@ -63,7 +64,7 @@ impl Postrider {
             if file.exists() { key_file::read(&file, key_file::NAME).map_err(unusable)? } else { Default::default() };
         let options = EngineOptions { keyring: known.kept_in(Arc::new(KeyFile(file))), ..EngineOptions::default() };
         let (clock, dice) = (SystemClock::shared(), SystemDice::shared());
-        let sender = Arc::new(HttpSender::new(HttpOptions::default(), Arc::new(Egress::new(&[]))));
+        let sender = Arc::new(Senders::new(HttpOptions::default(), Arc::new(Egress::new(&[]))));
         // Known to nobody but this value, and gone with it.
         let key = format!("{:032x}{:032x}", dice.bits(), dice.bits());
         let engine = Engine::start(Arc::clone(&store), sender, Arc::clone(&clock), dice, options)
@@ -71,8 +72,8 @@ impl Postrider {
             .map_err(|error| unusable(error.to_string()))?;
         let state = AppState::new(engine.clone(), clock, ApiOptions::default());
         let routes = Arc::new(Local(postrider_web::router(state, AdminKey::of(&key))));
-        let client = Client::in_process(NAME, &key, routes)?;
-        Ok(Postrider { client, running: Some(Running { engine, store }) })
+        let client = Client::in_process(NAME, &key, Arc::clone(&routes) as Arc<dyn Routes>)?;
+        Ok(Postrider { client, running: Some(Running { engine, store, routes }) })
     }
 
     /// Everything that can be done, beside what `Courier` has.
@@ -80,10 +81,31 @@ impl Postrider {
         &self.client
     }
 
+    /// From now on this code is the service of that name for the channels of this process; a former one of the name is gone. Of a server elsewhere nothing
+    /// happens, and `false` says so: a server runs services of its own.
+    pub fn provide(&self, name: &str, service: Arc<dyn Service>) -> bool {
+        let Some(running) = &self.running else { return false };
+        running.engine.provide_service(name, service);
+        true
+    }
+
+    /// A request at a channel's address, as the application's own HTTP server takes it: stored and acknowledged, or run while its caller waits.
+    ///
+    /// # Errors
+    /// `BadSetting` for a Postrider elsewhere, whose channels are at its own address.
+    pub async fn receive(&self, request: Request<Bytes>) -> Result<Response<Bytes>, ClientError> {
+        let Some(running) = &self.running else {
+            let reason = "it is a server elsewhere: its channels are at its own address".to_owned();
+            return Err(ClientError::BadSetting { what: "the Postrider".to_owned(), reason });
+        };
+        let answered = running.routes.answer(request.map(Full::new)).await;
+        answered.map_err(|reason| ClientError::BadSetting { what: NAME.to_owned(), reason })
+    }
+
     /// Lets attempts under way end, writes everything and gives the directory back. Without it nothing is lost either: what was under way is sent again
     /// at the next start. Of a server elsewhere, nothing happens.
     pub async fn close(self) {
-        let Some(Running { engine, store }) = self.running else { return };
+        let Some(Running { engine, store, .. }) = self.running else { return };
         engine.stop(GRACE).await;
         // The next open recovers what was not closed.
         let _ = store.close().await;

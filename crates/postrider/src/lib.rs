@@ -68,6 +68,56 @@
 //! # }
 //! ```
 //!
+//! A channel takes requests in at once and runs a [`Service`] for each, from a durable queue. In the process it is code:
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use postrider::{Call, Client, Courier, Postrider, Service, ServiceError, ServiceRequest, ServiceResponse, async_trait};
+//!
+//! struct OrderIntake(Client);
+//!
+//! #[async_trait]
+//! impl Service for OrderIntake {
+//!     async fn handle(&self, request: ServiceRequest) -> Result<ServiceResponse, ServiceError> {
+//!         // Runs from the queue, once per request, retried if it fails.
+//!         self.0.publish("Fulfilment", &Call::post(request.body)).await?;
+//!         Ok(ServiceResponse::default())
+//!     }
+//!
+//!     fn has_queue_response(&self) -> bool {
+//!         true
+//!     }
+//!
+//!     async fn queue_response(&self, request: ServiceRequest) -> Result<ServiceResponse, ServiceError> {
+//!         // Runs as the request is accepted; what it returns is the caller's response.
+//!         let order: serde_json::Value = serde_json::from_slice(&request.body)?;
+//!         let told = serde_json::json!({"accepted": true, "order_id": order["order_id"], "msg_id": request.msg_id});
+//!         Ok(ServiceResponse::of("application/json", told.to_string()))
+//!     }
+//! }
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! let postrider = Postrider::open(dir.path().join("data")).await?;
+//! let settings = serde_json::json!({"type": "rest", "name": "Fulfilment", "host": "http://127.0.0.1:9", "url_path": "/", "use_queue": true});
+//! postrider.create_connection(settings.as_object().unwrap()).await?;
+//! let settings = serde_json::json!({"type": "rest", "name": "Orders", "url_path": "/orders", "service": "orders", "use_queue": true});
+//! postrider.client().create_channel(settings.as_object().unwrap()).await?;
+//! postrider.provide("orders", Arc::new(OrderIntake(postrider.client().clone())));
+//!
+//! let request = http::Request::post("/orders").body("{\"order_id\": 5}".into())?;
+//! let told: serde_json::Value = serde_json::from_slice(postrider.receive(request).await?.body())?;
+//! assert_eq!(told["order_id"], 5);
+//! // On disk before it was acknowledged, and run since or soon.
+//! let stored = postrider.delivery(told["msg_id"].as_str().unwrap()).await?;
+//! assert_eq!(stored.more["service"], "orders");
+//! postrider.close().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! An error is a [`ClientError`]: the address or the directory cannot be used, nobody answers, the server refused (with every field that is wrong), or
 //! something else answers.
 #![forbid(unsafe_code)]
@@ -78,13 +128,15 @@ mod in_process;
 #[doc(hidden)]
 pub mod key_file;
 
+pub use async_trait::async_trait;
 pub use courier::Courier;
 pub use in_process::Postrider;
+pub use postrider_engine::{Service, ServiceError, ServiceRequest, ServiceResponse};
 
 pub use client::{
-    Alert, ApiKey, Attempt, AuditActor, AuditEntry, AuditQuery, BatchResult, Call, Client, ClientError, Connection,
-    ConnectionState, DeadLetter, Delivery, DeliveryQuery, FhirFields, FieldProblem, Health, ImportOptions, Imported,
-    ImportedKey, ImportedObject, Job, JobAct, JobTarget, LineResult, Matching, Page, PageQuery, PlannedAttempt,
-    Problem, Project, Pulled, Reached, Response, Schedule, SecurityDefinition, SecurityState, SendResult, StageTook,
-    Subscription, Topic, TopicMessage, User, UserChange, Whose,
+    Alert, ApiKey, Attempt, AuditActor, AuditEntry, AuditQuery, BatchResult, Call, Client, ClientError, Configured,
+    Connection, ConnectionState, DeadLetter, Delivery, DeliveryQuery, FhirFields, FieldProblem, Health, ImportOptions,
+    Imported, ImportedKey, ImportedObject, Job, JobAct, JobTarget, LineResult, Matching, Page, PageQuery,
+    PlannedAttempt, Problem, Project, Pulled, Reached, Response, Schedule, SecurityDefinition, SecurityState,
+    SendResult, StageTook, Subscription, Topic, TopicMessage, User, UserChange, Whose,
 };

@@ -267,6 +267,13 @@ async fn v04_so_many_deliveries_or_so_long_and_a_success_in_between_resets() {
     let hooks = hooks.kill_and_restart().await;
     let health = until_health(&hooks, &endpoint, |health| health["enabled"] == false).await;
     assert_eq!(health["switchedOff"]["reason"], "failing_for", "{health}");
+    let mut doctor = tokio::process::Command::new(env!("CARGO_BIN_EXE_postrider"));
+    let ran = doctor.args(["doctor", "--json", "--data"]).arg(hooks.data()).output().await.unwrap();
+    assert!(!ran.status.success(), "an endpoint that is off is something wrong");
+    let report: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let findings = report["findings"].as_array().unwrap().iter().filter(|finding| finding["check"] == "endpoints");
+    let told: Vec<&str> = findings.map(|finding| finding["detail"].as_str().unwrap()).collect();
+    assert_eq!(told, [format!("switched off by the server: `{}`", endpoint["name"].as_str().unwrap())], "{report}");
 }
 
 /// What operators see of what was given up: every field, filters, and a replay by filter and time range.

@@ -6,7 +6,10 @@ mod harness;
 use std::sync::Arc;
 
 use harness::{KEY, Mirror, Server};
-use postrider::{Call, Client, ClientError, Courier, DeliveryQuery, PageQuery, Postrider};
+use postrider::{
+    Call, Client, ClientError, Courier, DeliveryQuery, PageQuery, Postrider, Service, ServiceError, ServiceRequest,
+    ServiceResponse,
+};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::json;
@@ -118,4 +121,58 @@ async fn a_client_speaks_https_and_trusts_whom_it_is_told_to() {
     let output = command.output().await.unwrap();
     assert!(output.status.success() && String::from_utf8_lossy(&output.stdout).contains('c'), "{output:?}");
     server.stop().await;
+}
+
+/// The first seed's service, as code.
+struct OrderIntake(Client);
+
+#[postrider::async_trait]
+impl Service for OrderIntake {
+    async fn handle(&self, request: ServiceRequest) -> Result<ServiceResponse, ServiceError> {
+        if request.attempt == 1 {
+            return Err(ServiceError::new("not yet"));
+        }
+        self.0.publish("Fulfilment", &Call::post(request.body)).await?;
+        Ok(ServiceResponse::default())
+    }
+
+    fn has_queue_response(&self) -> bool {
+        true
+    }
+
+    async fn queue_response(&self, request: ServiceRequest) -> Result<ServiceResponse, ServiceError> {
+        let order: serde_json::Value = serde_json::from_slice(&request.body)?;
+        let told = json!({"accepted": true, "order_id": order["order_id"], "msg_id": request.msg_id});
+        Ok(ServiceResponse::of("application/json", told.to_string()))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn z44_code_in_the_process_runs_for_a_channel_and_writes_its_acknowledgment() {
+    let dir = tempfile::tempdir().unwrap();
+    let (postrider, remote) = tokio::join!(Postrider::open(dir.path().join("data")), Mirror::start());
+    let postrider = postrider.unwrap();
+    let settings =
+        json!({"type": "rest", "name": "Fulfilment", "host": remote.address, "url_path": "/", "use_queue": true});
+    postrider.create_connection(settings.as_object().unwrap()).await.unwrap();
+    let settings = json!({
+        "type": "rest", "name": "Orders", "url_path": "/orders", "service": "orders", "use_queue": true, "max_retries": 1, "retry_sleep_time": 1
+    });
+    postrider.client().create_channel(settings.as_object().unwrap()).await.unwrap();
+    assert!(postrider.provide("orders", Arc::new(OrderIntake(postrider.client().clone()))));
+    let request = |body: &str| http::Request::post("/orders").body(body.to_owned().into()).unwrap();
+    let answer = postrider.receive(request("{\"order_id\": 5}")).await.unwrap();
+    let told: serde_json::Value = serde_json::from_slice(answer.body()).unwrap();
+    assert_eq!((&told["accepted"], &told["order_id"]), (&json!(true), &json!(5)));
+    remote.until(1).await;
+    assert_eq!(&remote.last().body[..], b"{\"order_id\": 5}", "the second run did it");
+    let odd = postrider.receive(request("no JSON")).await.unwrap();
+    let told: serde_json::Value = serde_json::from_slice(odd.body()).unwrap();
+    assert_eq!(told["is_ok"], true, "a hook that fails costs nobody the request");
+    let services = postrider.client().services(&PageQuery::default()).await.unwrap();
+    assert_eq!((services.data[0].name.as_str(), &services.data[0].more["source"]), ("orders", &json!("in_process")));
+    postrider.close().await;
+    let elsewhere = Postrider::connect("http://127.0.0.1:1", "k").unwrap();
+    assert!(!elsewhere.provide("orders", Arc::new(OrderIntake(elsewhere.client().clone()))));
+    assert!(elsewhere.receive(request("x")).await.is_err());
 }

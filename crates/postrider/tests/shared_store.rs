@@ -319,3 +319,51 @@ async fn v03_an_endpoint_that_one_server_switches_off_is_off_on_the_other() {
         server.stop().await;
     }
 }
+
+/// Without a key of ours, which no channel takes.
+async fn ask(server: &Server, path: &str, body: &str) -> String {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut stream = tokio::net::TcpStream::connect(server.address.strip_prefix("http://").unwrap()).await.unwrap();
+    let request =
+        format!("POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn z41_a_channel_is_every_servers_and_what_one_accepted_any_of_them_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let database = Database::new();
+    let mirror = harness::Mirror::start().await;
+    let one = serve(&database, &dir.path().join("one")).await;
+    let other = serve(&database, &dir.path().join("other")).await;
+    let api = Api::new(&one.address);
+    let service = format!(r#"{{"name": "mirror", "address": "{}"}}"#, mirror.address);
+    let channel =
+        r#"{"name": "Orders", "type": "rest", "url_path": "/orders/{id}", "service": "mirror", "use_queue": true}"#;
+    for (path, body) in [("/services", service.as_str()), ("/channels", channel)] {
+        let (status, answer) = api.call("POST", &format!("{PROJECT}{path}"), body).await.unwrap();
+        assert_eq!(status, 201, "{answer}");
+    }
+    let deadline = Instant::now() + PATIENCE;
+    while !ask(&other, "/orders/first", "0").await.starts_with("HTTP/1.1 200") {
+        assert!(Instant::now() < deadline, "the other server does not know the channel");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    for n in 1..=10 {
+        for server in [&one, &other] {
+            let answer = ask(server, &format!("/orders/{n}"), "x").await;
+            assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("\"is_ok\": true"), "{answer}");
+        }
+    }
+    tokio::time::timeout(PATIENCE, mirror.until(21)).await.unwrap();
+    let cids: BTreeSet<String> =
+        mirror.requests().iter().map(|got| got.header("x-postrider-cid").unwrap().to_owned()).collect();
+    assert_eq!(cids.len(), 21, "each under an id of its own");
+    // One of them ends, and the other goes on with the queue.
+    one.kill_nine().await;
+    assert!(ask(&other, "/orders/last", "x").await.starts_with("HTTP/1.1 200"));
+    tokio::time::timeout(PATIENCE, mirror.until(22)).await.unwrap();
+}

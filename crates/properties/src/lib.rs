@@ -8,6 +8,7 @@
 pub mod body_view;
 pub mod call;
 pub mod challenge;
+pub mod channel;
 pub mod cursor;
 pub mod delivery;
 pub mod fhir;
@@ -42,6 +43,7 @@ pub const ALL: &[Property] = &[
     Property { name: "body_view", holds: body_view::holds },
     Property { name: "call", holds: call::holds },
     Property { name: "challenge", holds: challenge::holds },
+    Property { name: "channel", holds: channel::holds },
     Property { name: "cursor", holds: cursor::holds },
     Property { name: "fhir", holds: fhir::holds },
     Property { name: "headers", holds: headers::holds },

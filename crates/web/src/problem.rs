@@ -142,7 +142,7 @@ impl Problem {
     }
 
     #[must_use]
-    fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+    pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.0.header = Some((name, value));
         self
     }
@@ -165,6 +165,11 @@ impl Problem {
 
     pub fn status(&self) -> StatusCode {
         self.0.status
+    }
+
+    /// The header that goes with it, if there is one.
+    pub fn header(&self) -> Option<(&HeaderName, &HeaderValue)> {
+        self.0.header.as_ref().map(|(name, value)| (name, value))
     }
 
     pub fn detail(&self) -> &str {

@@ -6,10 +6,11 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use postrider_core::connection::{ClientCertificate, TlsSettings};
+use postrider_core::connection::{ClientCertificate, ServerTls, TlsSettings};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
@@ -79,6 +80,28 @@ pub(crate) fn client_config(settings: &TlsSettings, speaks: Speaks) -> Result<Ar
         Speaks::Unnamed => Vec::new(),
     };
     Ok(Arc::new(config))
+}
+
+/// The server's side: what is shown, and whose certificates callers have to show. Blocks on files.
+pub(crate) fn server_config(settings: &ServerTls) -> Result<Arc<ServerConfig>, TlsError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| TlsError::Provider(error.to_string()))?;
+    let builder = match &settings.clients_ca {
+        None => builder.with_no_client_auth(),
+        Some(path) => {
+            let verifier =
+                WebPkiClientVerifier::builder_with_provider(Arc::new(roots_of_file(path)?), provider).build();
+            let setting = "tls_ca_path";
+            let bad = |cause: String| TlsError::BadCertificate { setting, path: path.clone(), cause };
+            builder.with_client_cert_verifier(verifier.map_err(|error| bad(error.to_string()))?)
+        }
+    };
+    let (chain, key) = client_identity(&settings.identity)?;
+    let (of, setting) = (settings.identity.keys.cert, settings.identity.keys.key);
+    let bad = |error: rustls::Error| TlsError::BadKey { setting, of, cause: error.to_string() };
+    Ok(Arc::new(builder.with_single_cert(chain, key).map_err(bad)?))
 }
 
 /// For a client of our own API: the public authorities and the system's, or only those of one PEM file. Blocks on files.

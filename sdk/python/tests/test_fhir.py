@@ -71,6 +71,17 @@ def test_z31_a_published_resource_is_stored_and_then_created_once(client, connec
     assert http_json(f"{fhir_server}/Patient?identifier=urn:sdk|31")["total"] == 1
 
 
+def test_a_connection_is_tried_without_anything_being_stored(client, fhir_server):
+    name = f"FHIR {next(numbers)}"
+    client.connections.create("fhir", name, address=fhir_server)
+    reached = client.connections.ping(name)
+    assert reached["is_reachable"] and reached["status"] == 200 and reached["stages"][-1]["stage"] == "first_byte"
+    client.connections.update(name, address="http://127.0.0.1:1/fhir")
+    reached = client.connections.ping(name)
+    assert not reached["is_reachable"] and reached["failedAt"] == "connect" and "`address`" in reached["advice"]
+    assert list(client.deliveries.list(connection=name)) == []
+
+
 def test_pages_are_followed_and_interactions_go_by_name(connect):
     fhir = connect()
     for number in range(3):

@@ -118,6 +118,7 @@ async fn ours(
                         body: messages::body(number),
                         credentials: None,
                         webhook: None,
+                        service: None,
                         trace: None,
                         stamp: None,
                         timeout: Wait::from_secs(60),

@@ -2,6 +2,7 @@
 //!
 //! A row measures once; runs, medians and the table are made elsewhere.
 
+mod accept_channel;
 mod accept_only;
 mod batch_publish;
 mod end_to_end;
@@ -24,6 +25,7 @@ use crate::figure::Figure;
 pub enum Row {
     EndToEnd,
     AcceptOnly,
+    AcceptChannel,
     BatchPublish,
     Fifo,
     Mllp,
@@ -56,9 +58,10 @@ pub const fn detail(name: &'static str, value: f64) -> Detail {
 
 impl Row {
     /// Those that need a million messages come last and in the order in which they can share them.
-    pub const ALL: [Row; 12] = [
+    pub const ALL: [Row; 13] = [
         Row::EndToEnd,
         Row::AcceptOnly,
+        Row::AcceptChannel,
         Row::BatchPublish,
         Row::Fifo,
         Row::Mllp,
@@ -75,6 +78,7 @@ impl Row {
         match self {
             Row::EndToEnd => "end_to_end",
             Row::AcceptOnly => "accept_only",
+            Row::AcceptChannel => "accept_channel",
             Row::BatchPublish => "batch_publish",
             Row::Fifo => "fifo",
             Row::Mllp => "mllp",
@@ -92,6 +96,7 @@ impl Row {
         match self {
             Row::EndToEnd => end_to_end::FIGURES,
             Row::AcceptOnly => accept_only::FIGURES,
+            Row::AcceptChannel => accept_channel::FIGURES,
             Row::BatchPublish => batch_publish::FIGURES,
             Row::Fifo => fifo::FIGURES,
             Row::Mllp => mllp::FIGURES,
@@ -114,6 +119,7 @@ impl Row {
         match self {
             Row::EndToEnd => end_to_end::measure(bench).await,
             Row::AcceptOnly => accept_only::measure(bench).await,
+            Row::AcceptChannel => accept_channel::measure(bench).await,
             Row::BatchPublish => batch_publish::measure(bench).await,
             Row::Fifo => fifo::measure(bench).await,
             Row::Mllp => mllp::measure(bench).await,

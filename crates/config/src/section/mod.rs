@@ -30,11 +30,14 @@ pub const SECTIONS: &[&dyn Section] = &[
     &outgoing::MLLP,
     &outgoing::SOAP,
     &outgoing::FHIR,
+    &outgoing::SERVICES,
+    &outgoing::CHANNEL_REST,
+    &outgoing::CHANNEL_SOAP,
+    &outgoing::CHANNEL_MLLP,
 ];
 
 /// Sections of ours that later versions have: refused, since leaving one out would leave deliveries out.
-pub(crate) const TO_COME: &[&str] =
-    &["channel_rest", "channel_soap", "services", "webhook_endpoint", "webhook_subscription", "webhook_source"];
+pub(crate) const TO_COME: &[&str] = &["webhook_endpoint", "webhook_subscription", "webhook_source"];
 
 /// Sections of the integration platform that mean nothing here: passed over with a warning each (D18).
 pub(crate) const PASSED_OVER: &[&str] = &[

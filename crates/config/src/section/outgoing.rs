@@ -1,4 +1,4 @@
-//! `outgoing_rest` and its like: where requests go, one section for each kind. What their keys mean is the core's.
+//! `outgoing_rest` and its like, and `channel_rest` and its like: what has a queue, one section for each kind. What their keys mean is the core's.
 
 use postrider_core::SettingError;
 use postrider_core::connection::{Connection, ConnectionKind, ConnectionSpec, check_name};
@@ -11,7 +11,7 @@ use super::{Need, Object, Section};
 use crate::plan::Making;
 use crate::state::State;
 
-/// The section of one kind of connection.
+/// The section of one kind of connection, channel or service.
 pub struct Outgoing {
     kind: ConnectionKind,
     name: &'static str,
@@ -42,6 +42,39 @@ pub const SOAP: Outgoing = Outgoing {
     meaning: "Connections to SOAP services.",
     required: &["host", "url_path"],
     aliases: &["outconn_soap"],
+};
+
+/// What channels run.
+pub const SERVICES: Outgoing = Outgoing {
+    kind: ConnectionKind::Service,
+    name: "services",
+    meaning: "Addresses at which code runs for channels.",
+    required: &["address"],
+    aliases: &[],
+};
+
+pub const CHANNEL_REST: Outgoing = Outgoing {
+    kind: ConnectionKind::ChannelRest,
+    name: "channel_rest",
+    meaning: "Addresses under this server that accept requests over HTTP, and what they run.",
+    required: &["url_path"],
+    aliases: &[],
+};
+
+pub const CHANNEL_SOAP: Outgoing = Outgoing {
+    kind: ConnectionKind::ChannelSoap,
+    name: "channel_soap",
+    meaning: "The same over SOAP.",
+    required: &["url_path"],
+    aliases: &[],
+};
+
+pub const CHANNEL_MLLP: Outgoing = Outgoing {
+    kind: ConnectionKind::ChannelMllp,
+    name: "channel_mllp",
+    meaning: "Ports that listen for HL7 version 2 over MLLP.",
+    required: &["address"],
+    aliases: &[],
 };
 
 pub const FHIR: Outgoing = Outgoing {

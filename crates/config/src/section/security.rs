@@ -19,11 +19,11 @@ use crate::state::State;
 pub struct Security;
 
 const TYPE: &str = "type";
-const TYPES: &[&str] = &["basic_auth", "apikey", "bearer", "oauth2"];
+const TYPES: &[&str] = &["basic_auth", "apikey", "bearer", "oauth2", "smart", "wss", "webhook_signature"];
 const TYPE_KEY: KeyDoc = KeyDoc {
     name: TYPE,
     default: "none",
-    allowed: "one of basic_auth, apikey, bearer, oauth2",
+    allowed: "one of basic_auth, apikey, bearer, oauth2, smart, wss, webhook_signature",
     meaning: "How somebody proves who they are; it decides which other keys there are.",
     shape: Shape::OneOf(TYPES),
     is_secret: false,
@@ -88,7 +88,7 @@ impl Section for Security {
     fn variants(&self) -> Vec<Variant> {
         let required = |kind| match kind {
             SecurityKind::BasicAuth | SecurityKind::Wss => &["username"][..],
-            SecurityKind::ApiKey | SecurityKind::Bearer => &[],
+            SecurityKind::ApiKey | SecurityKind::Bearer | SecurityKind::WebhookSignature => &[],
             SecurityKind::OAuth2 => &["token_url", "client_id"],
             SecurityKind::Smart => &["token_url", "client_id", "key_id"],
         };

@@ -117,6 +117,14 @@ const WSS_KEYS: &[KeyDoc] = &[
     .of(Shape::OneOf(&["text", "digest"])),
 ];
 
+const SIGNATURE_KEYS: &[KeyDoc] = &[key(
+    "secret",
+    "none",
+    "`whsec_` and 24 to 64 bytes in base64",
+    "What requests to a channel are signed with, as Standard Webhooks has it; a secret.",
+)
+.secret()];
+
 const APIKEY_KEYS: &[KeyDoc] = &[
     key(
         "header",
@@ -231,6 +239,7 @@ pub const fn security_keys(kind: SecurityKind) -> &'static [KeyDoc] {
         SecurityKind::OAuth2 => OAUTH2_KEYS,
         SecurityKind::Smart => SMART_KEYS,
         SecurityKind::Wss => WSS_KEYS,
+        SecurityKind::WebhookSignature => SIGNATURE_KEYS,
     }
 }
 

@@ -13,12 +13,12 @@ use crate::connection::{
 };
 
 /// The longest that anything of one attempt may take: an hour.
-const TIMEOUT_MS_MAX: u32 = 3_600_000;
+pub(super) const TIMEOUT_MS_MAX: u32 = 3_600_000;
 /// 1 GiB.
-const MESSAGE_BYTES_MAX: u32 = 1 << 30;
+pub(super) const MESSAGE_BYTES_MAX: u32 = 1 << 30;
 const POOL_SIZE_MAX: u32 = 100;
 const GAP_MS_MAX: u32 = 60_000;
-const IDLE_CLOSE_S_MAX: u32 = 86_400;
+pub(super) const IDLE_CLOSE_S_MAX: u32 = 86_400;
 /// Bytes of `start_seq` and of `end_seq`, at most.
 const SEQUENCE_BYTES_MAX: usize = 8;
 
@@ -213,7 +213,7 @@ fn address(reader: &mut Reader<'_>) -> Option<(String, u16)> {
 }
 
 /// The two sequences begin differently: a receiver could not tell a beginning from an end otherwise.
-fn framing(reader: &mut Reader<'_>) -> Framing {
+pub(super) fn framing(reader: &mut Reader<'_>) -> Framing {
     let standard = Framing::standard();
     let start = sequence(reader, "start_seq").unwrap_or(standard.start);
     let end = sequence(reader, "end_seq").unwrap_or(standard.end);

@@ -4,6 +4,8 @@
 //! must not know of files, lines or environment variables: YAML, API and import hand in a map of JSON values.
 
 mod canonical;
+pub mod channel;
+mod channel_mllp;
 pub mod delivery;
 mod fhir;
 pub mod headers;
@@ -16,6 +18,7 @@ pub mod objects;
 mod reader;
 mod rest;
 pub mod security;
+pub mod service;
 pub mod soap;
 pub mod subscription;
 mod tls;
@@ -59,6 +62,10 @@ impl KindSettings {
             ConnectionKind::Soap => &soap::SETTINGS,
             ConnectionKind::Fhir => &fhir::SETTINGS,
             ConnectionKind::Webhook => &webhook::SETTINGS,
+            ConnectionKind::ChannelRest => &channel::REST,
+            ConnectionKind::ChannelSoap => &channel::SOAP,
+            ConnectionKind::ChannelMllp => &channel_mllp::SETTINGS,
+            ConnectionKind::Service => &service::SETTINGS,
         }
     }
 

@@ -43,6 +43,7 @@ pub fn parse(kind: SecurityKind, written: &Map<String, Value>) -> Result<ReadSec
         SecurityKind::OAuth2 => oauth2(&mut reader),
         SecurityKind::Smart => smart(&mut reader),
         SecurityKind::Wss => wss(&mut reader),
+        SecurityKind::WebhookSignature => Some(SecuritySpec::WebhookSignature),
     };
     reader.refuse_unknown_keys(|_| false);
     let shown = written.iter().filter(|(key, value)| *key != kind.secret_key() && !value.is_null());
@@ -58,7 +59,7 @@ fn secret(reader: &mut Reader<'_>, kind: SecurityKind) -> Option<Secret> {
         let shaped = match kind {
             SecurityKind::BasicAuth | SecurityKind::OAuth2 | SecurityKind::Wss => !text.chars().any(char::is_control),
             SecurityKind::ApiKey => text.bytes().all(|b| b == b' ' || b.is_ascii_graphic()) && text.trim() == *text,
-            SecurityKind::Bearer => text.bytes().all(|b| b.is_ascii_graphic()),
+            SecurityKind::Bearer | SecurityKind::WebhookSignature => text.bytes().all(|b| b.is_ascii_graphic()),
             SecurityKind::Smart => text.trim_start().starts_with("-----BEGIN ") && text.is_ascii(),
         };
         shaped
@@ -92,9 +93,11 @@ fn wss(reader: &mut Reader<'_>) -> Option<SecuritySpec> {
 fn api_key(reader: &mut Reader<'_>) -> Option<SecuritySpec> {
     let header = reader.text("header").unwrap_or("X-API-Key");
     let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    // What opens a host of services is ours to write, and yet a key.
+    let is_ours = is_reserved_header(header) && !header.eq_ignore_ascii_case("x-postrider-token");
     let fits = (1..=256).contains(&header.len())
         && header.bytes().all(is_token)
-        && !is_reserved_header(header)
+        && !is_ours
         && !header.eq_ignore_ascii_case("user-agent");
     if !fits {
         let allowed = reader.allowed("header");

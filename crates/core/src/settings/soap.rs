@@ -177,7 +177,7 @@ fn parse(written: &Map<String, Value>) -> Result<ConnectionSpec, Vec<SettingErro
 }
 
 /// Without quotes it is a number in a file.
-fn version(reader: &mut Reader<'_>) -> SoapVersion {
+pub(super) fn version(reader: &mut Reader<'_>) -> SoapVersion {
     const KEY: &str = "soap_version";
     let Some(value) = reader.value(KEY) else { return SoapVersion::V11 };
     let text = match value {
@@ -197,7 +197,7 @@ fn version(reader: &mut Reader<'_>) -> SoapVersion {
 }
 
 /// An empty text counts as none.
-fn fitting(reader: &mut Reader<'_>, key: &'static str, fits: impl Fn(&str) -> bool) -> String {
+pub(super) fn fitting(reader: &mut Reader<'_>, key: &'static str, fits: impl Fn(&str) -> bool) -> String {
     let Some(text) = reader.text(key) else { return String::new() };
     if !fits(text) {
         let allowed = reader.allowed(key);
@@ -243,7 +243,7 @@ fn namespaces(reader: &mut Reader<'_>) -> Vec<(String, String)> {
     })
 }
 
-fn operations(reader: &mut Reader<'_>) -> Vec<SoapOperation> {
+pub(super) fn operations(reader: &mut Reader<'_>) -> Vec<SoapOperation> {
     pairs(reader, "operations", OPERATIONS_MAX, |name, text| {
         is_local_name(name).then(|| SoapOperation::parse(name, text)).flatten()
     })

@@ -47,6 +47,7 @@ pub fn all_warnings(kind: ConnectionKind, written: &Map<String, Value>) -> Vec<S
     if let Ok(spec) = ConnectionSpec::parse(kind, written) {
         about_target(&spec.target, &mut warnings);
         about_policy(&spec.policy, &mut warnings);
+        about_who_is_let_in(&spec, &mut warnings);
     }
     warnings
 }
@@ -67,7 +68,19 @@ fn about_target(target: &Target, warnings: &mut Vec<SettingWarning>) {
             );
             warnings.push(SettingWarning::new("recv_timeout", message));
         }
-        Target::Mllp(_) | Target::Webhook(_) => {}
+        Target::Service(service) if !service.tls.verify => {
+            let message = "`tls_verify` is false: anybody between here and the service can read and change requests";
+            warnings.push(SettingWarning::new("tls_verify", message));
+        }
+        Target::Mllp(_) | Target::Webhook(_) | Target::Channel(_) | Target::Service(_) => {}
+    }
+}
+
+fn about_who_is_let_in(spec: &ConnectionSpec, warnings: &mut Vec<SettingWarning>) {
+    let is_http = spec.target.channel().is_some_and(|channel| channel.door.http().is_some());
+    if is_http && spec.security.is_none() {
+        let message = "`security` is not set: anybody who reaches this server can send to the channel";
+        warnings.push(SettingWarning::new("security", message));
     }
 }
 

@@ -144,6 +144,7 @@ pub(crate) fn outgoing(
         body: delivery.event.as_ref().map_or_else(|| body.clone(), |event| envelope::body(event, body)),
         credentials: None,
         webhook: connection.spec.target.webhook().map(|_| Box::new(WebhookAttempt::of(delivery.event.clone()))),
+        service: None,
         trace: None,
         stamp: None,
         timeout,

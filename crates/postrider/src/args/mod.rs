@@ -3,6 +3,7 @@
 mod access;
 mod alerts;
 mod bulk;
+mod channels;
 mod configuration;
 mod deliveries;
 mod people;
@@ -12,6 +13,7 @@ mod sending;
 pub use access::{AuditCommand, KeysCommand, ProjectsCommand, WhoseArgs};
 pub use alerts::AlertsCommand;
 pub use bulk::BulkArgs;
+pub use channels::{ChannelsCommand, ServicesCommand};
 pub use configuration::{ExportArgs, ImportArgs, SchemaArgs};
 pub use deliveries::{
     DeliveriesCommand, DlqCommand, DownloadArgs, EditArgs, FilterArgs, ForwardArgs, JobsCommand, ListArgs, PageArgs,
@@ -91,7 +93,13 @@ pub enum Command {
     /// Where requests go
     #[command(subcommand)]
     Connections(ConnectionsCommand),
-    /// With which credentials requests go out
+    /// Addresses that accept requests, and what they run
+    #[command(subcommand)]
+    Channels(ChannelsCommand),
+    /// What channels run
+    #[command(subcommand)]
+    Services(ServicesCommand),
+    /// With which credentials requests go out, or come in at a channel
     #[command(subcommand)]
     Security(SecurityCommand),
     /// Topics, their messages and subscriptions
@@ -177,6 +185,14 @@ pub struct ServeArgs {
     /// After a restore: go on with the queues that it paused
     #[arg(long)]
     pub resume: bool,
+
+    /// Run the Python services in this folder: started, watched and started again with the server; what they call is this server
+    #[arg(long, value_name = "DIR", env = "POSTRIDER_SERVICES")]
+    pub services: Option<PathBuf>,
+
+    /// Lets their files import OLD and get the module NEW, for services that were written elsewhere
+    #[arg(long, value_name = "OLD=NEW", requires = "services")]
+    pub services_alias: Vec<String>,
 
     /// Try it out: connections to a built-in flaky receiver, some traffic, and a data directory that is gone afterwards
     #[arg(long)]

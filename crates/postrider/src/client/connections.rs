@@ -11,7 +11,8 @@ use super::{Client, ClientError, Page, PageQuery};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Connection {
     pub name: String,
-    #[serde(rename = "type")]
+    /// Empty for a service, which has none.
+    #[serde(rename = "type", default, skip_serializing_if = "String::is_empty")]
     pub kind: String,
     #[serde(default)]
     pub state: ConnectionState,

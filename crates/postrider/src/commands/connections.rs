@@ -1,6 +1,6 @@
-//! `connections`: where requests go and how they are retried. Settings are checked by the server, which names each field it refuses.
+//! `connections`, `channels`, `services`: what is configured with a queue. Settings are checked by the server, which names each field it refuses.
 
-use postrider::{Client, Connection, PageQuery};
+use postrider::{Client, Configured, Connection, PageQuery};
 use serde_json::{Map, Value};
 
 use super::{ping, reach, show};
@@ -8,19 +8,20 @@ use crate::args::{BodyArg, ConnectionsCommand, GlobalArgs, SettingsArgs, WsdlArg
 use crate::exit::{Exit, Failed};
 use crate::output::{self, Align, Cell, Sheet, Table, Tint};
 
-pub async fn run(global: &GlobalArgs, command: ConnectionsCommand) -> Result<Exit, Failed> {
+/// The same for connections, channels and services.
+pub async fn run(global: &GlobalArgs, what: Configured, command: ConnectionsCommand) -> Result<Exit, Failed> {
     let client = reach::client(global)?;
     match command {
         ConnectionsCommand::List(page) => {
-            let found = client.connections(&PageQuery { limit: page.limit, cursor: page.cursor }).await?;
+            let found = client.configured(what, &PageQuery { limit: page.limit, cursor: page.cursor }).await?;
             if global.json {
                 output::print_json(&found);
             } else {
-                table(&found.data);
+                table(what, &found.data);
                 show::say_more(found.next_cursor.as_deref());
             }
         }
-        ConnectionsCommand::Show { name } => one(global, &client.connection(&name).await?),
+        ConnectionsCommand::Show { name } => one(global, &client.configured_one(what, &name).await?),
         ConnectionsCommand::Create { kind, name, settings, wsdl } => {
             let mut written = settings_of(&settings)?;
             describe(&mut written, &wsdl)?;
@@ -29,25 +30,25 @@ pub async fn run(global: &GlobalArgs, command: ConnectionsCommand) -> Result<Exi
                     written.insert(key.to_owned(), value.into());
                 }
             }
-            one(global, &client.create_connection(&written).await?);
+            one(global, &client.create_configured(what, &written).await?);
         }
         ConnectionsCommand::Update { name, settings, wsdl, replace } => {
             let mut written = settings_of(&settings)?;
             describe(&mut written, &wsdl)?;
             let connection = if replace {
-                client.replace_connection(&name, &written).await?
+                client.replace_configured(what, &name, &written).await?
             } else {
-                client.change_connection(&name, &written).await?
+                client.change_configured(what, &name, &written).await?
             };
             one(global, &connection);
         }
         ConnectionsCommand::Delete { name, force } => {
-            client.delete_connection(&name, force).await?;
+            client.delete_configured(what, &name, force).await?;
             if !global.json {
                 output::print(&output::plain(&format!("{name}  deleted")));
             }
         }
-        ConnectionsCommand::Pause { name } => one(global, &client.pause_connection(&name).await?),
+        ConnectionsCommand::Pause { name } => one(global, &client.pause_configured(what, &name).await?),
         ConnectionsCommand::Ping { name, method } => {
             let reached = client.ping_connection(&name, method.as_deref()).await?;
             if global.json {
@@ -57,24 +58,30 @@ pub async fn run(global: &GlobalArgs, command: ConnectionsCommand) -> Result<Exi
             }
             return Ok(if reached.is_reachable { Exit::Done } else { Exit::Failure });
         }
-        ConnectionsCommand::Resume { name: Some(name), .. } => one(global, &client.resume_connection(&name).await?),
+        ConnectionsCommand::Resume { name: Some(name), .. } => {
+            one(global, &client.resume_configured(what, &name).await?)
+        }
         ConnectionsCommand::Resume { name: None, .. } => resume_all(global, &client).await?,
     }
     Ok(Exit::Done)
 }
 
-/// Those that are paused, by hand or by a restore.
+/// All that is paused, by hand or by a restore: channels and services too, whatever was asked for, since a restore pauses them all.
 async fn resume_all(global: &GlobalArgs, client: &Client) -> Result<(), Failed> {
-    let (mut resumed, mut cursor) = (Vec::new(), None);
-    loop {
-        let page = client.connections(&PageQuery { limit: Some(1000), cursor }).await?;
-        for connection in page.data.iter().filter(|connection| connection.state.paused) {
-            let name = format!("{}:{}", connection.kind, connection.name);
-            resumed.push(client.resume_connection(&name).await?);
-        }
-        cursor = page.next_cursor;
-        if cursor.is_none() {
-            break;
+    let mut resumed = Vec::new();
+    for what in [Configured::Connections, Configured::Channels, Configured::Services] {
+        let mut cursor = None;
+        loop {
+            let page = client.configured(what, &PageQuery { limit: Some(1000), cursor }).await?;
+            for paused in page.data.iter().filter(|found| found.state.paused) {
+                let typed = what != Configured::Services;
+                let name = if typed { format!("{}:{}", paused.kind, paused.name) } else { paused.name.clone() };
+                resumed.push(client.resume_configured(what, &name).await?);
+            }
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                break;
+            }
         }
     }
     if global.json {
@@ -128,11 +135,16 @@ fn value_of(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| text.into())
 }
 
-fn table(connections: &[Connection]) {
+fn table(what: Configured, connections: &[Connection]) {
+    let (title, keys, none): (_, &[&str], _) = match what {
+        Configured::Connections => ("HOST", &["host", "address", "url"], "there are no connections"),
+        Configured::Channels => ("ADDRESS", &["url_path", "address"], "there are no channels"),
+        Configured::Services => ("ADDRESS", &["address"], "there are no services"),
+    };
     let mut table = Table::new(&[
         ("NAME", Align::Left),
-        ("TYPE", Align::Left),
-        ("HOST", Align::Left),
+        (if what == Configured::Services { "SOURCE" } else { "TYPE" }, Align::Left),
+        (title, Align::Left),
         ("QUEUE", Align::Left),
         ("WAITING", Align::Right),
         ("DEAD", Align::Right),
@@ -143,15 +155,15 @@ fn table(connections: &[Connection]) {
         let (state, tint) = standing(connection);
         table.row(vec![
             Cell::new(&connection.name),
-            Cell::new(&connection.kind),
-            Cell::maybe(["host", "address", "url"].iter().find_map(|key| connection.more.get(*key)?.as_str())),
+            Cell::new(connection.more.get("source").and_then(Value::as_str).unwrap_or(&connection.kind)),
+            Cell::maybe(keys.iter().find_map(|key| connection.more.get(*key)?.as_str())),
             Cell::new(if queued { "on" } else { "off" }),
             connection.state.waiting.into(),
             Cell::from(connection.state.dead).tinted((connection.state.dead > 0).then_some(Tint::Bad)),
             Cell::new(state).tinted(tint),
         ]);
     }
-    table.print("there are no connections");
+    table.print(none);
 }
 
 fn standing(connection: &Connection) -> (String, Option<Tint>) {
@@ -181,7 +193,9 @@ fn one(global: &GlobalArgs, connection: &Connection) {
     }
     let mut sheet = Sheet::default();
     sheet.line("name", &connection.name);
-    sheet.line("type", &connection.kind);
+    if !connection.kind.is_empty() {
+        sheet.line("type", &connection.kind);
+    }
     sheet.line("state", standing(connection).0);
     sheet.line("waiting", connection.state.waiting);
     sheet.line("dead", connection.state.dead);

@@ -27,6 +27,8 @@ mod send;
 mod show;
 mod topics;
 
+use postrider::Configured;
+
 use crate::args::{Args, Command};
 use crate::exit::{Exit, Failed};
 use crate::serve;
@@ -42,7 +44,9 @@ pub async fn run(args: Args) -> Result<Exit, Failed> {
         Command::Dlq(command) => dlq::run(&global, command).await,
         Command::Deliveries(command) => deliveries::run(&global, command).await,
         Command::Jobs(command) => jobs::run(&global, command).await,
-        Command::Connections(command) => connections::run(&global, command).await,
+        Command::Connections(command) => connections::run(&global, Configured::Connections, command).await,
+        Command::Channels(command) => connections::run(&global, Configured::Channels, command.into()).await,
+        Command::Services(command) => connections::run(&global, Configured::Services, command.into()).await,
         Command::Security(command) => security::run(&global, command).await,
         Command::Topics(command) => topics::run(&global, command).await,
         Command::Projects(command) => access::projects(&global, command).await,

@@ -9,6 +9,7 @@ mod outside;
 mod secrets_key;
 pub mod server_file;
 mod service;
+mod services;
 pub mod settings;
 mod signals;
 pub mod store;
@@ -34,6 +35,7 @@ use crate::output;
 use config::Config;
 use data_dir::DataDir;
 use server_file::ServerFile;
+use services::Services;
 use settings::Settings;
 use signals::Signals;
 use store::Opened;
@@ -61,8 +63,16 @@ pub async fn run(data: &Path, args: ServeArgs) -> Result<Exit, Failed> {
     } else {
         None
     };
+    let services = args
+        .services
+        .as_deref()
+        .map(|folder| Services::start(folder, &args.services_alias, &running.address, &running.engine));
+    let services = services.transpose()?;
     service::ready(&running.address);
     let exit = running.until_stopped(&mut signals, settings.stop).await;
+    if let Some(services) = services {
+        services.stop().await;
+    }
     drop(demo);
     flood.tell_once();
     Ok(exit)
@@ -228,6 +238,7 @@ async fn engine(
         mailer: settings.outside.mailer(&egress)?,
         spans: settings.outside.spans(&egress)?,
         transform: transformer::of_this_binary(),
+        listens: true,
         other_workers: opened.is_shared,
         ..settings.engine.clone()
     };

@@ -136,6 +136,10 @@ impl Hooks {
         Hooks { api: Api::new(&server.address), server, data, more: more.to_vec(), _dir: dir }
     }
 
+    pub fn data(&self) -> &std::path::Path {
+        &self.data
+    }
+
     pub fn server_pid(&self) -> u32 {
         self.server.pid()
     }

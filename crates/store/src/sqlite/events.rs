@@ -40,8 +40,7 @@ impl Events for SqliteStore {
     }
 
     async fn all_push_subscriptions(&self) -> Result<Vec<PushSubscription>, StoreError> {
-        let sql = format!("SELECT {PUSH} FROM push_subscription ORDER BY id");
-        self.read(move |connection| read_all(connection, &sql, &[], read_push)).await
+        self.read(all_push).await
     }
 }
 
@@ -163,6 +162,10 @@ fn list(
 }
 
 const PUSH: &str = "id, project_id, name, connection_id, written, version, created_at, updated_at";
+
+pub(super) fn all_push(connection: &Connection) -> Result<Vec<PushSubscription>, StoreError> {
+    read_all(connection, &format!("SELECT {PUSH} FROM push_subscription ORDER BY id"), &[], read_push)
+}
 
 fn read_push(row: &Row<'_>) -> Result<PushSubscription, StoreError> {
     let mut at = Columns { row, next: 0 };

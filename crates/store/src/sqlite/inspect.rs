@@ -5,12 +5,15 @@
 use std::path::Path;
 
 use postrider_core::connection::Connection;
+use postrider_core::endpoint::EndpointState;
+use postrider_core::id::{ConnectionId, ProjectId};
 use postrider_core::readiness::Room;
 use postrider_core::security::SecurityDefinition;
+use postrider_core::topic::TopicName;
 
 use super::backup::{damage, reader, schema_version};
 use super::disk::{Space, beside};
-use super::{SqliteOptions, lookups, rows, schema, security};
+use super::{SqliteOptions, endpoints, events, lookups, rows, schema, security};
 use crate::{QueueSummary, StoreError};
 
 #[derive(Clone, Debug)]
@@ -32,6 +35,8 @@ pub struct Contents {
     pub definitions: Vec<SecurityDefinition>,
     /// Each with its queue.
     pub connections: Vec<(Connection, QueueSummary)>,
+    /// How each webhook endpoint stands.
+    pub endpoints: Vec<(ConnectionId, EndpointState)>,
     /// Topics that nobody subscribes to.
     pub unread_topics: Vec<String>,
 }
@@ -65,8 +70,26 @@ fn contents(connection: &rusqlite::Connection) -> Result<Contents, StoreError> {
         Ok::<_, StoreError>((known, queue))
     };
     let connections = known.into_iter().map(with_queue).collect::<Result<_, _>>()?;
-    let sql =
-        "SELECT name FROM topic WHERE NOT EXISTS (SELECT 1 FROM subscription WHERE topic_id = topic.id) ORDER BY name";
-    let unread_topics = rows::read_all(connection, sql, &[], |row| Ok(row.get(0)?))?;
-    Ok(Contents { definitions: security::all(connection)?, connections, unread_topics })
+    let sql = format!("SELECT {} FROM endpoint ORDER BY id", endpoints::COLUMNS);
+    let endpoints = rows::read_all(connection, &sql, &[], endpoints::read)?;
+    let endpoints = endpoints.into_iter().map(|row| (row.id, row.state)).collect();
+    let unread_topics = unread_topics(connection)?;
+    Ok(Contents { definitions: security::all(connection)?, connections, endpoints, unread_topics })
+}
+
+/// Neither by somebody who pulls nor by a subscription that pushes.
+fn unread_topics(connection: &rusqlite::Connection) -> Result<Vec<String>, StoreError> {
+    let sql = "SELECT project_id, name FROM topic WHERE NOT EXISTS (SELECT 1 FROM subscription WHERE topic_id = topic.id) \
+               ORDER BY name";
+    let unpulled = rows::read_all(connection, sql, &[], |row| {
+        let mut at = rows::Columns { row, next: 0 };
+        Ok((ProjectId::from_u128(at.id()?), at.take::<String>()?))
+    })?;
+    let pushing = events::all_push(connection)?;
+    let is_pushed = |project_id: ProjectId, name: &str| {
+        TopicName::new(name).is_ok_and(|name| {
+            pushing.iter().any(|subscription| subscription.project_id == project_id && subscription.selects(&name))
+        })
+    };
+    Ok(unpulled.into_iter().filter(|(project, name)| !is_pushed(*project, name)).map(|(_, name)| name).collect())
 }

@@ -1,21 +1,22 @@
 //! `/projects/{project}/connections`: the keys as people write them, plus what we know about the connection.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use postrider_core::blocked::blocked_by;
-use postrider_core::connection::{Connection, ConnectionKind, check_name};
-use postrider_core::id::ProjectId;
+use postrider_core::connection::{Connection, ConnectionKind, Family, check_name};
+use postrider_core::id::{ConnectionId, ProjectId};
 use postrider_core::masking::masked_settings;
 use postrider_core::settings::warnings;
-use postrider_engine::NewConnection;
+use postrider_engine::{ConnectionRef, NewConnection};
 use postrider_store::{PageRequest, QueueSummary};
 use serde_json::{Map, Value, json};
 
 use super::{Acting, AppState, Input, connection_ref, json_response, list_response, merge, ok, wsdl};
 use crate::problem::{FieldError, Problem};
-use crate::read::{Fields, KINDS, Query, Segments};
+use crate::read::{Fields, Query, Segments};
 
 /// Members of our answers that say nothing new when they come back in a request.
 pub(super) const OURS: [&str; 5] = ["id", "state", "warnings", "createdAt", "updatedAt"];
@@ -25,10 +26,10 @@ pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -
     let page = query.page()?;
     query.finish()?;
     let connections = state.read().connections(project, page).await?;
-    let summaries: BTreeMap<_, _> =
-        state.read().queue_summaries(project).await?.into_iter().map(|summary| (summary.queue_id, summary)).collect();
+    let summaries = summaries(&state, project).await?;
     let mut data = Vec::with_capacity(connections.items.len());
-    for item in &connections.items {
+    // Channels and services have lists of their own.
+    for item in connections.items.iter().filter(|item| item.kind().family() == Family::Connection) {
         let summary = summaries.get(&item.id);
         let mut json = connection_json(item, summary);
         json["state"]["blocked"] = blocked(&state, item, summary).await?;
@@ -37,26 +38,62 @@ pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -
     Ok(list_response(data, connections.next_cursor))
 }
 
+/// How the queues of a project stand.
+pub(super) async fn summaries(
+    state: &AppState,
+    project: ProjectId,
+) -> Result<BTreeMap<ConnectionId, QueueSummary>, Problem> {
+    let summaries = state.read().queue_summaries(project).await?;
+    Ok(summaries.into_iter().map(|summary| (summary.queue_id, summary)).collect())
+}
+
 pub async fn create(
     Acting(state): Acting,
     segments: Segments,
     query: Query,
-    mut input: Input,
+    input: Input,
 ) -> Result<Response, Problem> {
     query.finish()?;
-    let project = state.project(&segments).await?;
-    let (name, kind) = (input.fields.required_text("name"), input.fields.required_text("type"));
-    let new = written(input.fields, name, kind, None)?;
+    make(&state, &segments, Face::Connection, input).await
+}
+
+/// Makes a connection, a channel or a service.
+pub(super) async fn make(
+    state: &AppState,
+    segments: &Segments,
+    face: Face,
+    mut input: Input,
+) -> Result<Response, Problem> {
+    let project = state.project(segments).await?;
+    let name = input.fields.required_text("name");
+    let kind = match face {
+        Face::Service => Some(ConnectionKind::Service.as_str().to_owned()),
+        Face::Connection | Face::Channel => input.fields.required_text("type"),
+    };
+    let new = written(input.fields, face, name, kind, None)?;
     let created = state.engine.create_connection(project, new).await?;
-    answer(&state, &created, StatusCode::CREATED).await
+    answer(state, &created, StatusCode::CREATED).await
 }
 
 pub async fn one(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
-    let project = state.project(&segments).await?;
-    let named = connection_ref(&segments, &mut query)?;
+    let (_, known) = found(&state, &segments, &mut query).await?;
     query.finish()?;
-    let connection = state.engine.connection(project, &named).await?;
-    answer(&state, &connection, StatusCode::OK).await
+    answer(&state, &known, StatusCode::OK).await
+}
+
+/// The connection in the path; a channel or a service is none here.
+async fn found(
+    state: &AppState,
+    segments: &Segments,
+    query: &mut Query,
+) -> Result<(ProjectId, Arc<Connection>), Problem> {
+    let project = state.project(segments).await?;
+    let named = connection_ref(segments, query)?;
+    let known = state.engine.connection(project, &named).await?;
+    match known.kind().family() {
+        Family::Connection => Ok((project, known)),
+        Family::Channel | Family::Service => Err(Problem::not_found("connection", &named.name)),
+    }
 }
 
 /// All settings anew; a new `name` renames and keeps the queue (Z18).
@@ -64,16 +101,23 @@ pub async fn replace(
     Acting(state): Acting,
     segments: Segments,
     mut query: Query,
+    input: Input,
+) -> Result<Response, Problem> {
+    let (project, known) = found(&state, &segments, &mut query).await?;
+    query.finish()?;
+    set(&state, project, Face::Connection, &known, input).await
+}
+
+pub(super) async fn set(
+    state: &AppState,
+    project: ProjectId,
+    face: Face,
+    known: &Connection,
     mut input: Input,
 ) -> Result<Response, Problem> {
-    let project = state.project(&segments).await?;
-    let named = connection_ref(&segments, &mut query)?;
-    query.finish()?;
-    let known = state.engine.connection(project, &named).await?;
-    let name = input.fields.text("name").or_else(|| Some(known.name.clone()));
-    let kind = input.fields.text("type").or_else(|| Some(known.kind().as_str().to_owned()));
-    let new = written(input.fields, name, kind, Some(&known))?;
-    store(&state, project, &known, new).await
+    let (name, kind) = named_or_known(&mut input.fields, face, known);
+    let new = written(input.fields, face, name, kind, Some(known))?;
+    store(state, project, known, new).await
 }
 
 /// A merge patch, RFC 7396: what is given replaces, null removes, the rest stays.
@@ -81,21 +125,37 @@ pub async fn merge(
     Acting(state): Acting,
     segments: Segments,
     mut query: Query,
+    input: Input,
+) -> Result<Response, Problem> {
+    let (project, known) = found(&state, &segments, &mut query).await?;
+    query.finish()?;
+    patch(&state, project, Face::Connection, &known, input).await
+}
+
+pub(super) async fn patch(
+    state: &AppState,
+    project: ProjectId,
+    face: Face,
+    known: &Connection,
     mut input: Input,
 ) -> Result<Response, Problem> {
-    let project = state.project(&segments).await?;
-    let named = connection_ref(&segments, &mut query)?;
-    query.finish()?;
-    let known = state.engine.connection(project, &named).await?;
-    let name = input.fields.text("name").or_else(|| Some(known.name.clone()));
-    let kind = input.fields.text("type").or_else(|| Some(known.kind().as_str().to_owned()));
-    let patch = written(input.fields, name, kind, Some(&known))?;
+    let (name, kind) = named_or_known(&mut input.fields, face, known);
+    let patch = written(input.fields, face, name, kind, Some(known))?;
     let mut merged = Value::Object(known.written.clone());
     merge::merge_patch(&mut merged, Value::Object(patch.written));
     let Value::Object(merged) = merged else {
         return Err(Problem::field("body", "the patch is no object", "a JSON object"));
     };
-    store(&state, project, &known, NewConnection { written: merged, ..patch }).await
+    store(state, project, known, NewConnection { written: merged, ..patch }).await
+}
+
+fn named_or_known(fields: &mut Fields, face: Face, known: &Connection) -> (Option<String>, Option<String>) {
+    let name = fields.text("name").or_else(|| Some(known.name.clone()));
+    let kind = match face {
+        Face::Service => None,
+        Face::Connection | Face::Channel => fields.text("type"),
+    };
+    (name, kind.or_else(|| Some(face.shown(known.kind()).to_owned())))
 }
 
 async fn store(
@@ -104,44 +164,101 @@ async fn store(
     known: &Connection,
     new: NewConnection,
 ) -> Result<Response, Problem> {
-    let named = postrider_engine::ConnectionRef { name: known.name.clone(), kind: Some(known.kind()) };
-    let replaced = state.engine.replace_connection(project, &named, new).await?;
+    let replaced = state.engine.replace_connection(project, &exactly(known), new).await?;
     answer(state, &replaced, StatusCode::OK).await
 }
 
+/// As the engine finds it again.
+fn exactly(known: &Connection) -> ConnectionRef {
+    ConnectionRef { name: known.name.clone(), kind: Some(known.kind()) }
+}
+
 pub async fn delete(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
-    let project = state.project(&segments).await?;
-    let named = connection_ref(&segments, &mut query)?;
+    let (project, known) = found(&state, &segments, &mut query).await?;
+    remove(&state, project, &known, query).await
+}
+
+pub(super) async fn remove(
+    state: &AppState,
+    project: ProjectId,
+    known: &Connection,
+    mut query: Query,
+) -> Result<Response, Problem> {
     let forced = query.flag("force")?;
     query.finish()?;
-    state.engine.delete_connection(project, &named, forced).await?;
+    state.engine.delete_connection(project, &exactly(known), forced).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-pub async fn pause(state: Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
-    set_paused(state, segments, query, true).await
+pub async fn pause(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
+    let (project, known) = found(&state, &segments, &mut query).await?;
+    hold(&state, project, &known, query, true).await
 }
 
-pub async fn resume(state: Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
-    set_paused(state, segments, query, false).await
+pub async fn resume(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
+    let (project, known) = found(&state, &segments, &mut query).await?;
+    hold(&state, project, &known, query, false).await
 }
 
-async fn set_paused(
-    Acting(state): Acting,
-    segments: Segments,
-    mut query: Query,
+pub(super) async fn hold(
+    state: &AppState,
+    project: ProjectId,
+    known: &Connection,
+    query: Query,
     paused: bool,
 ) -> Result<Response, Problem> {
-    let project = state.project(&segments).await?;
-    let named = connection_ref(&segments, &mut query)?;
     query.finish()?;
-    let connection = state.engine.set_paused(project, &named, paused).await?;
-    answer(&state, &connection, StatusCode::OK).await
+    let connection = state.engine.set_paused(project, &exactly(known), paused).await?;
+    answer(state, &connection, StatusCode::OK).await
+}
+
+/// Which of the three resources a request is about: the same settings and the same rules, under names of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Face {
+    Connection,
+    /// Its types are what it speaks: rest, soap.
+    Channel,
+    /// It has no type.
+    Service,
+}
+
+impl Face {
+    fn of(kind: ConnectionKind) -> Face {
+        match kind.family() {
+            Family::Connection => Face::Connection,
+            Family::Channel => Face::Channel,
+            Family::Service => Face::Service,
+        }
+    }
+
+    fn parse(self, text: &str) -> Option<ConnectionKind> {
+        match self {
+            Face::Connection => ConnectionKind::CONNECTIONS.into_iter().find(|kind| kind.as_str() == text),
+            Face::Channel => ConnectionKind::of_channel_type(text),
+            Face::Service => Some(ConnectionKind::Service),
+        }
+    }
+
+    pub(super) fn shown(self, kind: ConnectionKind) -> &'static str {
+        match self {
+            Face::Channel => kind.channel_type().unwrap_or(kind.as_str()),
+            Face::Connection | Face::Service => kind.as_str(),
+        }
+    }
+
+    const fn allowed(self) -> &'static str {
+        match self {
+            Face::Connection => ConnectionKind::CONNECTIONS_ALLOWED,
+            Face::Channel => ConnectionKind::CHANNELS_ALLOWED,
+            Face::Service => "nothing here: a service has no type",
+        }
+    }
 }
 
 /// What a request says about a connection. `version`, if given, must be the stored one, so that nobody undoes another's change unseen.
 fn written(
     mut fields: Fields,
+    face: Face,
     name: Option<String>,
     kind: Option<String>,
     known: Option<&Connection>,
@@ -157,21 +274,21 @@ fn written(
         let FieldError { field, message, allowed } = FieldError::from(&error);
         fields.refuse(field, message, allowed.unwrap_or_default());
     }
-    let parsed = kind.as_deref().and_then(ConnectionKind::parse);
+    let parsed = kind.as_deref().and_then(|kind| face.parse(kind));
     if let (Some(given), None) = (&kind, parsed) {
-        fields.refuse("type", format!("`type` is `{}`", crate::problem::clipped(given)), KINDS);
+        fields.refuse("type", format!("`type` is `{}`", crate::problem::clipped(given)), face.allowed());
     }
     if let (Some(known), Some(kind)) = (known, parsed)
         && known.kind() != kind
     {
-        fields.refuse("type", "the type of a connection cannot change", known.kind().as_str());
+        fields.refuse("type", "the type of a connection cannot change", face.shown(known.kind()));
     }
     let written = match (description, parsed) {
         (Some(description), Some(ConnectionKind::Soap)) => {
             wsdl::with_described(&mut fields, &description, written, known)
         }
         (Some(_), Some(kind)) => {
-            let message = format!("a connection of type `{}` has no WSDL", kind.as_str());
+            let message = format!("what is of type `{}` has no WSDL", kind.as_str());
             fields.refuse("wsdl", message, "nothing here: only connections of type soap have it");
             written
         }
@@ -194,7 +311,7 @@ fn without_nulls(written: Map<String, Value>) -> Map<String, Value> {
     written.into_iter().filter(|(_, value)| !value.is_null()).collect()
 }
 
-async fn answer(state: &AppState, connection: &Connection, status: StatusCode) -> Result<Response, Problem> {
+pub(super) async fn answer(state: &AppState, connection: &Connection, status: StatusCode) -> Result<Response, Problem> {
     let summary = state.read().queue_summary(connection.id).await?;
     let mut json = connection_json(connection, Some(&summary));
     json["state"]["blocked"] = blocked(state, connection, Some(&summary)).await?;
@@ -212,11 +329,14 @@ async fn blocked(state: &AppState, connection: &Connection, summary: Option<&Que
     Ok(code.map_or(Value::Null, |code| code.as_str().into()))
 }
 
-fn connection_json(connection: &Connection, summary: Option<&QueueSummary>) -> Value {
+pub(super) fn connection_json(connection: &Connection, summary: Option<&QueueSummary>) -> Value {
     let (waiting, dead) = summary.map_or((0, 0), |summary| (summary.waiting, summary.dead));
     let mut object = Map::new();
     object.insert("name".into(), connection.name.clone().into());
-    object.insert("type".into(), connection.kind().as_str().into());
+    let face = Face::of(connection.kind());
+    if face != Face::Service {
+        object.insert("type".into(), face.shown(connection.kind()).into());
+    }
     // Headers of an endpoint may hold somebody's secret.
     object.extend(masked_settings(&connection.written));
     object.insert("id".into(), json!(connection.id));
@@ -229,6 +349,8 @@ fn connection_json(connection: &Connection, summary: Option<&QueueSummary>) -> V
         "waiting": waiting,
         "dead": dead,
         "oldestWaitingSince": summary.and_then(|summary| summary.oldest_waiting_since),
+        // Only over MLLP may it be otherwise, and then the caller says so.
+        "blocked": Value::Null,
     });
     object.insert("state".into(), state);
     object.insert("warnings".into(), warnings(connection.kind(), &connection.written).into());

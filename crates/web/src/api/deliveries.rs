@@ -23,8 +23,8 @@ pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -
     query.finish()?;
     let found = state.read().deliveries(&filter, page).await?;
     let connections = connections_of(&state, &found.items).await?;
-    let name = |delivery: &Delivery| connections.get(&delivery.connection_id).map(|known| known.name.as_str());
-    let data = found.items.iter().map(|delivery| delivery_json(delivery, name(delivery), state.masked())).collect();
+    let known = |delivery: &Delivery| connections.get(&delivery.connection_id);
+    let data = found.items.iter().map(|delivery| delivery_json(delivery, known(delivery), state.masked())).collect();
     Ok(list_response(data, found.next_cursor))
 }
 
@@ -54,7 +54,7 @@ pub async fn one(Acting(state): Acting, segments: Segments, query: Query) -> Res
 
 pub(super) async fn answer(state: &AppState, delivery: &Delivery) -> Result<Response, Problem> {
     let connection = state.read().connection(delivery.connection_id).await?;
-    Ok(ok(&delivery_json(delivery, connection.as_ref().map(|known| known.name.as_str()), state.masked())))
+    Ok(ok(&delivery_json(delivery, connection.as_ref(), state.masked())))
 }
 
 /// `?bodies=false` leaves out what was answered; then nobody has seen a body.

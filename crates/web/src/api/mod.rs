@@ -5,6 +5,7 @@
 mod alerts;
 mod audit;
 mod camel;
+mod channels;
 mod configuration;
 mod connections;
 mod deliveries;
@@ -29,9 +30,11 @@ mod publish_batch;
 mod queues;
 mod raw;
 mod raw_answer;
+mod reception;
 mod schedule;
 mod security;
 mod send;
+mod services;
 mod shapes;
 mod soap_call;
 mod subscriptions;
@@ -70,6 +73,7 @@ use postrider_engine::{Clock, ConnectionRef, Engine};
 use postrider_store::{Jobs, StoreRead};
 use serde_json::{Value, json};
 
+use self::reception::{Reception, receive};
 use crate::auth::AdminKey;
 use crate::gate::{Caller, Gate, admit};
 use crate::keyed::Keyed;
@@ -187,8 +191,20 @@ impl FromRequestParts<Site> for Acting {
     }
 }
 
-/// All routes, behind the gate and with a problem for everything that goes wrong.
+/// All routes, behind the gate and with a problem for everything that goes wrong; the channels' addresses in front of them.
 pub fn router(state: AppState, admin: AdminKey) -> Router {
+    let api = api(state.clone(), admin.clone());
+    with_channels(api, state, admin)
+}
+
+/// Puts the channels' addresses in front of whatever else there is (D16).
+pub(crate) fn with_channels(others: Router, state: AppState, admin: AdminKey) -> Router {
+    let reception = Arc::new(Reception(AppState { admin: Some(admin), ..state }));
+    others.layer(from_fn_with_state(reception, receive))
+}
+
+/// The same without channels.
+pub(crate) fn api(state: AppState, admin: AdminKey) -> Router {
     let (router, rules) = table::routes().finish();
     let keyed = Keyed::new(state.engine.clone(), Arc::clone(&state.clock), state.options.body.clone());
     let gate = Arc::new(Gate { engine: state.engine.clone(), admin: admin.clone(), rules, keyed: Arc::new(keyed) });

@@ -4,7 +4,7 @@
 
 use axum::response::Response;
 use postrider_core::Timestamp;
-use postrider_core::connection::Connection;
+use postrider_core::connection::{Connection, Family};
 use postrider_core::reach::Reached;
 use postrider_engine::ReachMethod;
 use serde_json::{Value, json};
@@ -30,6 +30,10 @@ pub async fn ping(
     }
     input.fields.finish(&["method"])?;
     let connection = state.engine.connection(project, &named).await?;
+    if connection.kind().family() == Family::Channel {
+        // It dials nothing.
+        return Err(Problem::not_found("connection", &named.name));
+    }
     let reached = state.engine.ping(project, &named, method.flatten().unwrap_or(ReachMethod::Head)).await?;
     Ok(ok(&reached_json(&connection, &reached, state.clock.now())))
 }

@@ -3,6 +3,7 @@
 use axum::response::Response;
 use http::StatusCode;
 use postrider_core::blocked::blocked_by;
+use postrider_core::connection::Connection;
 use postrider_core::decide::ByHand;
 use postrider_core::delivery::{Delivery, Status};
 use postrider_store::{DeliveryFilter, PageRequest};
@@ -10,7 +11,7 @@ use serde_json::Value;
 
 use super::deliveries::answer;
 use super::shapes::delivery_json;
-use super::{Acting, connection_ref, list_response};
+use super::{Acting, AppState, connection_ref, list_response};
 use crate::problem::Problem;
 use crate::read::{Query, Segments};
 
@@ -20,13 +21,18 @@ pub async fn queue(Acting(state): Acting, segments: Segments, mut query: Query) 
     let page = query.page()?;
     query.finish()?;
     let connection = state.engine.connection(project, &named).await?;
+    waiting(&state, &connection, page).await
+}
+
+/// What waits in a queue, head first.
+pub(super) async fn waiting(state: &AppState, known: &Connection, page: PageRequest) -> Result<Response, Problem> {
     let is_first = page.cursor.is_none();
-    let found = state.read().queue(connection.id, page).await?;
+    let found = state.read().queue(known.id, page).await?;
     let shown = |(at, delivery): (usize, &Delivery)| {
-        let mut json = delivery_json(delivery, Some(&connection.name), state.masked());
+        let mut json = delivery_json(delivery, Some(known), state.masked());
         // D25: only the head holds up the others.
         let is_head = is_first && at == 0;
-        let blocked = is_head.then(|| blocked_by(&connection, &delivery.progress)).flatten();
+        let blocked = is_head.then(|| blocked_by(known, &delivery.progress)).flatten();
         json["blocked"] = blocked.map_or(Value::Null, |code| code.as_str().into());
         json
     };
@@ -39,15 +45,19 @@ pub async fn dead_letters(Acting(state): Acting, segments: Segments, mut query: 
     let page = query.page()?;
     query.finish()?;
     let connection = state.engine.connection(project, &named).await?;
+    dead(&state, &connection, page).await
+}
+
+/// What was set aside of it.
+pub(super) async fn dead(state: &AppState, known: &Connection, page: PageRequest) -> Result<Response, Problem> {
     let filter = DeliveryFilter {
-        project_id: Some(project),
-        connection_id: Some(connection.id),
+        project_id: Some(known.project_id),
+        connection_id: Some(known.id),
         statuses: vec![Status::Dlq],
         ..DeliveryFilter::default()
     };
     let found = state.read().deliveries(&filter, page).await?;
-    let data =
-        found.items.iter().map(|delivery| delivery_json(delivery, Some(&connection.name), state.masked())).collect();
+    let data = found.items.iter().map(|delivery| delivery_json(delivery, Some(known), state.masked())).collect();
     Ok(list_response(data, found.next_cursor))
 }
 
@@ -61,10 +71,15 @@ pub async fn attempt_head_now(
     let named = connection_ref(&segments, &mut query)?;
     query.finish()?;
     let connection = state.engine.connection(project, &named).await?;
-    let head = state.read().queue(connection.id, PageRequest { limit: 1, cursor: None }).await?.items.pop();
+    head_now(&state, &connection).await
+}
+
+/// D44.
+pub(super) async fn head_now(state: &AppState, known: &Connection) -> Result<Response, Problem> {
+    let head = state.read().queue(known.id, PageRequest { limit: 1, cursor: None }).await?.items.pop();
     let Some(head) = head else {
         return Err(Problem::new(StatusCode::CONFLICT, "nothing waits in this queue"));
     };
-    let changed = state.engine.by_hand(project, head.id, ByHand::AttemptNow).await?;
-    answer(&state, &changed).await
+    let changed = state.engine.by_hand(known.project_id, head.id, ByHand::AttemptNow).await?;
+    answer(state, &changed).await
 }

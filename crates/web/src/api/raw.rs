@@ -22,7 +22,7 @@ use crate::problem::{Problem, clipped};
 use crate::read::{collect_content, decoded};
 
 /// What belongs to one hop (RFC 9110, section 7.6.1), beside the fields that `Connection` names.
-const HOP_BY_HOP: [&str; 9] = [
+pub(super) const HOP_BY_HOP: [&str; 9] = [
     "connection",
     "keep-alive",
     "proxy-authenticate",
@@ -123,7 +123,7 @@ fn passed_on(headers: &HeaderMap) -> Result<HeaderList, Problem> {
     Ok(list)
 }
 
-fn named_by_connection<'a>(values: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
+pub(super) fn named_by_connection<'a>(values: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
     let text = values.map(|value| String::from_utf8_lossy(value).to_ascii_lowercase()).collect::<Vec<_>>().join(",");
     text.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
 }
@@ -152,7 +152,7 @@ fn answer(outcome: &Outcome, only_head: bool) -> Response {
     response
 }
 
-fn remote_answer(answer: &Answer, only_head: bool) -> Response {
+pub(super) fn remote_answer(answer: &Answer, only_head: bool) -> Response {
     let status = answer.status.and_then(|status| StatusCode::from_u16(status).ok()).unwrap_or(StatusCode::BAD_GATEWAY);
     let named = answer.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("connection"));
     let named = named_by_connection(named.map(|(_, value)| value.as_bytes()));

@@ -14,7 +14,7 @@ use crate::read::{Fields, Query, Segments};
 
 /// Members of our answers that say nothing new when they come back in a request.
 pub(super) const OURS: [&str; 4] = ["id", "state", "createdAt", "updatedAt"];
-const KINDS: &str = "one of basic_auth, apikey, bearer, oauth2";
+const KINDS: &str = "one of basic_auth, apikey, bearer, oauth2, smart, wss, webhook_signature";
 
 pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 
 use crate::read::compact;
 
-pub fn delivery_json(delivery: &Delivery, connection: Option<&str>, masked: &MaskedHeaders) -> Value {
+pub fn delivery_json(delivery: &Delivery, connection: Option<&Connection>, masked: &MaskedHeaders) -> Value {
     let progress = &delivery.progress;
     let waits = progress.status == Status::Pending;
     json!({
@@ -33,8 +33,10 @@ pub fn delivery_json(delivery: &Delivery, connection: Option<&str>, masked: &Mas
         "lastAttemptAt": progress.last_attempt_at,
         "nextAttemptAt": waits.then_some(progress.due_at),
         "deferredBy": Value::Null,
-        "connection": connection,
+        "connection": connection.map(|known| &known.name),
         "connectionId": delivery.connection_id,
+        // Z45: what a request of a channel is for.
+        "service": connection.and_then(|known| known.spec.target.channel()?.service()),
         "eventId": delivery.event.as_ref().map(|event| event.id),
         "eventType": delivery.event.as_ref().map(|event| &event.event_type),
         "subscriptionId": delivery.event.as_ref().map(|event| event.subscription_id),

@@ -3,9 +3,9 @@
 use postrider_core::access::{Scope, ScopeSet};
 
 use super::{
-    alerts, audit, configuration, connections, deliveries, delivery_acts, dlq, docs, documentation, endpoint_acts,
-    endpoints, events, health, jobs, keys, metrics, ping, projects, publish_batch, queues, raw, schedule, security,
-    send, subscriptions, topic_messages, topics, transformations, users,
+    alerts, audit, channels, configuration, connections, deliveries, delivery_acts, dlq, docs, documentation,
+    endpoint_acts, endpoints, events, health, jobs, keys, metrics, ping, projects, publish_batch, queues, raw,
+    schedule, security, send, services, subscriptions, topic_messages, topics, transformations, users,
 };
 use crate::routes::{Needs, Routes};
 
@@ -43,7 +43,9 @@ pub fn routes() -> Routes {
         .get("/api/v1/export", Needs::AnyKey(ADMIN), configuration::export, docs::configuration::export)
         .get("/api/v1/alerts", Needs::Installation(READ), alerts::of_installation, docs::alerts::of_installation)
         .get("/api/v1/audit", Needs::Installation(ADMIN), audit::of_all, docs::audit::of_all);
-    of_webhooks(of_people(of_topics(of_jobs(of_deliveries(of_security(of_connections(of_project(routes))))))))
+    of_webhooks(of_people(of_topics(of_jobs(of_deliveries(of_security(of_channels(of_connections(of_project(
+        routes,
+    )))))))))
 }
 
 fn of_people(routes: Routes) -> Routes {
@@ -124,6 +126,36 @@ fn of_security(routes: Routes) -> Routes {
         .put(in_project!("/security/{name}"), admin, security::replace, docs::security::replace)
         .patch(in_project!("/security/{name}"), admin, security::change, docs::security::change)
         .delete(in_project!("/security/{name}"), admin, security::delete, docs::security::delete)
+}
+
+/// Requests to the channels themselves are no routes of the API: they are at the addresses that the channels say.
+fn of_channels(routes: Routes) -> Routes {
+    let [read, operate, admin] = [READ, OPERATE, ADMIN].map(Needs::InProject);
+    routes
+        .get(in_project!("/channels"), read, channels::list, docs::channels::list)
+        .post(in_project!("/channels"), admin, channels::create, docs::channels::create)
+        .get(in_project!("/channels/{name}"), read, channels::one, docs::channels::one)
+        .put(in_project!("/channels/{name}"), admin, channels::replace, docs::channels::replace)
+        .patch(in_project!("/channels/{name}"), admin, channels::merge, docs::channels::merge)
+        .delete(in_project!("/channels/{name}"), admin, channels::delete, docs::channels::delete)
+        .post(in_project!("/channels/{name}/pause"), operate, channels::pause, docs::channels::pause)
+        .post(in_project!("/channels/{name}/resume"), operate, channels::resume, docs::channels::resume)
+        .get(in_project!("/channels/{name}/queue"), read, channels::queue, docs::channels::queue)
+        .get(in_project!("/channels/{name}/dlq"), read, channels::dead_letters, docs::channels::dead_letters)
+        .post(
+            in_project!("/channels/{name}/queue/attempt-now"),
+            operate,
+            channels::attempt_head_now,
+            docs::channels::attempt_head_now,
+        )
+        .get(in_project!("/services"), read, services::list, docs::services::list)
+        .post(in_project!("/services"), admin, services::create, docs::services::create)
+        .get(in_project!("/services/{name}"), read, services::one, docs::services::one)
+        .put(in_project!("/services/{name}"), admin, services::replace, docs::services::replace)
+        .patch(in_project!("/services/{name}"), admin, services::merge, docs::services::merge)
+        .delete(in_project!("/services/{name}"), admin, services::delete, docs::services::delete)
+        .post(in_project!("/services/{name}/pause"), operate, services::pause, docs::services::pause)
+        .post(in_project!("/services/{name}/resume"), operate, services::resume, docs::services::resume)
 }
 
 fn of_deliveries(routes: Routes) -> Routes {

@@ -16,7 +16,7 @@ use super::routes::{Opens, Pages};
 use super::{
     account, acts, assets, body, bulk, connections, first, jobs, lists, live, log_in, one, overview, theme, users,
 };
-use crate::api::{AppState, router};
+use crate::api::{AppState, api, with_channels};
 use crate::auth::AdminKey;
 
 /// Whoever is logged in, with whatever scopes.
@@ -33,11 +33,11 @@ macro_rules! in_project {
     };
 }
 
-/// Everything that a server answers: the API, the dashboard, and `/`, which leads to it (D16).
+/// Everything that a server answers: channels, the API, the dashboard, and `/`, which leads to it unless a channel has it (D16).
 pub fn site(state: AppState, admin: AdminKey, clock: Arc<dyn Clock>) -> Router {
     let engine = state.engine().clone();
-    let api = router(state, admin.clone());
-    let board = Board::new(api.clone(), engine, admin, clock);
+    let api = api(state.clone(), admin.clone());
+    let board = Board::new(api.clone(), engine, admin.clone(), clock);
     let (pages, doors) = pages().finish();
     let door = Arc::new(Door { board: board.clone(), doors });
     let dashboard = pages
@@ -45,7 +45,7 @@ pub fn site(state: AppState, admin: AdminKey, clock: Arc<dyn Clock>) -> Router {
         .layer(from_fn_with_state(door, open))
         .with_state(board)
         .route("/", get(async || Redirect::temporary("/ui")));
-    dashboard.fallback_service(api)
+    with_channels(dashboard.fallback_service(api), state, admin)
 }
 
 fn pages() -> Pages {

@@ -10,6 +10,8 @@ fn meaning(before: &str, name: &str) -> Option<(Schema, &'static str)> {
     Some(match (before, name) {
         ("projects", "project") => (shapes::name().example("default"), "The project, by its name or its id."),
         ("connections", "name") => (shapes::name(), "The connection, by its name."),
+        ("channels", "name") => (shapes::name().example("Orders"), "The channel, by its name."),
+        ("services", "name") => (shapes::name().example("orders.order-intake"), "The service, by its name."),
         ("security", "name") => (shapes::name().example("Billing login"), "The security definition, by its name."),
         ("endpoints", "endpoint") => (Schema::id("ep_"), "The endpoint, by its id."),
         ("subscriptions", "subscription") => (Schema::id("sub_"), "The subscription, by its id."),

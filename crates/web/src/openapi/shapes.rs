@@ -78,6 +78,10 @@ pub fn delivery() -> Schema {
         always("deferredBy", Schema::text().or_null().example(json!(null))),
         always("connection", name().or_null().describe("Null when it is gone.")),
         always("connectionId", connection_id()),
+        always(
+            "service",
+            name().or_null().example(json!(null)).describe("Of a channel's request: the service that it is for."),
+        ),
         always("eventId", Schema::id("evt_").or_null().example(json!(null))),
         always("eventType", Schema::text().or_null().example(json!(null))),
         always("subscriptionId", Schema::id("sub_").or_null().example(json!(null))),

@@ -8,6 +8,7 @@ pub enum Tag {
     Webhooks,
     Jobs,
     Connections,
+    Channels,
     Security,
     Topics,
     Configuration,
@@ -19,13 +20,14 @@ pub enum Tag {
 }
 
 impl Tag {
-    pub const ALL: [Tag; 14] = [
+    pub const ALL: [Tag; 15] = [
         Tag::Sending,
         Tag::Deliveries,
         Tag::DeadLetters,
         Tag::Webhooks,
         Tag::Jobs,
         Tag::Connections,
+        Tag::Channels,
         Tag::Security,
         Tag::Topics,
         Tag::Configuration,
@@ -44,6 +46,7 @@ impl Tag {
             Tag::Webhooks => "Webhooks: events, endpoints, subscriptions",
             Tag::Jobs => "Bulk acts and jobs",
             Tag::Connections => "Connections and their queues",
+            Tag::Channels => "Channels and services",
             Tag::Security => "Security definitions",
             Tag::Topics => "Topics and subscriptions",
             Tag::Configuration => "Configuration as a file",
@@ -71,7 +74,12 @@ impl Tag {
                 "One act over many deliveries, by ids or by filter. It goes on by itself and survives a restart."
             }
             Tag::Connections => "Where requests go, under which delivery policy, and what waits there.",
-            Tag::Security => "The credentials that requests go out with. A secret goes in and never comes out again.",
+            Tag::Channels => {
+                "Addresses that accept requests at once and run a service for each, from a durable queue; and the services."
+            }
+            Tag::Security => {
+                "The credentials that requests go out with, or that callers of a channel show. A secret goes in and never comes out again."
+            }
             Tag::Topics => "Messages that are published once and pulled by each subscription.",
             Tag::Configuration => {
                 "Everything that is configured as one YAML file, with a difference before it is applied."

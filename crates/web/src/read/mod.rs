@@ -13,5 +13,5 @@ pub use body::{BodyBounds, collect, collect_content};
 pub use compact::{NESTING_MAX, compact};
 pub use fields::{Fields, Given, essence, object_pairs};
 pub use lines::Lines;
-pub use query::{KINDS, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, Query};
+pub use query::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, Query};
 pub use segments::{Segments, decoded, delivery_id};

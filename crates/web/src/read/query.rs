@@ -115,7 +115,7 @@ impl Query {
 }
 
 /// The kinds of connections, as people write them.
-pub const KINDS: &str = ConnectionKind::ALLOWED;
+const KINDS: &str = ConnectionKind::ALLOWED;
 
 fn bad(name: &str, given: &str, allowed: &str) -> Problem {
     Problem::bad_request(name, format!("`{name}` is `{}`: allowed is {allowed}", clipped(given)), allowed)

@@ -3,10 +3,13 @@
 //! Nothing here is recorded, and neither `Debug` nor an error shows a secret. It must not know where definitions are kept or how secrets
 //! are sealed.
 
+mod admit;
 mod answer;
 mod assertion;
 mod cache;
 mod oauth2;
+
+pub use admit::{Admission, Doorkeeper};
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,6 +23,7 @@ use postrider_core::{MASK, NoAnswer, NoAnswerKind, Secret};
 
 use crate::send::Stamp;
 use crate::send::connect::Connector;
+use crate::signature::SigningKey;
 use assertion::Signer;
 use cache::Token;
 use oauth2::TokenSource;
@@ -32,6 +36,8 @@ enum Kind {
     OAuth2(Arc<TokenSource>),
     /// Nothing for a header: it goes into the envelope.
     Wss(UserPassword),
+    /// Nothing to send: what requests to us are signed with.
+    Signature(Box<SigningKey>),
 }
 
 /// Who a UsernameToken is for.
@@ -56,6 +62,8 @@ pub(crate) struct Authorization {
 pub enum CredentialsError {
     #[error("`{key}` has characters that a header cannot carry")]
     NotAHeader { key: &'static str },
+    #[error("`secret` is no signing key: allowed is {}", crate::signature::KEYS)]
+    NotAKey,
     #[error("`token_url` is not an address")]
     TokenUrl,
     #[error("`private_key` {0}")]
@@ -96,6 +104,10 @@ impl Credentials {
                 password: secret.clone(),
                 password_type: *password_type,
             }))),
+            SecuritySpec::WebhookSignature => {
+                let key = SigningKey::read(secret).map_err(|_| CredentialsError::NotAKey)?;
+                Ok(Credentials(Kind::Signature(Box::new(key))))
+            }
         }
     }
 
@@ -103,14 +115,14 @@ impl Credentials {
     pub(crate) fn in_envelope(&self) -> Option<&UserPassword> {
         match &self.0 {
             Kind::Wss(user) => Some(user),
-            Kind::Fixed(_) | Kind::OAuth2(_) => None,
+            Kind::Fixed(_) | Kind::OAuth2(_) | Kind::Signature(_) => None,
         }
     }
 
     /// Whether each attempt needs a time and a nonce of its own.
     pub fn is_stamped(&self) -> bool {
         match &self.0 {
-            Kind::Fixed(_) => false,
+            Kind::Fixed(_) | Kind::Signature(_) => false,
             Kind::OAuth2(source) => source.is_stamped(),
             Kind::Wss(_) => true,
         }
@@ -120,7 +132,7 @@ impl Credentials {
     pub(crate) fn ready(&self) -> Option<Authorization> {
         match &self.0 {
             Kind::Fixed(fixed) => Some(fixed.clone()),
-            Kind::OAuth2(_) | Kind::Wss(_) => None,
+            Kind::OAuth2(_) | Kind::Wss(_) | Kind::Signature(_) => None,
         }
     }
 
@@ -139,6 +151,10 @@ impl Credentials {
             }
             Kind::Wss(_) => {
                 let detail = "a security definition of type wss is for connections of type soap".to_owned();
+                Err(NoAnswer { kind: NoAnswerKind::Unsendable, detail })
+            }
+            Kind::Signature(_) => {
+                let detail = "a security definition of type webhook_signature is for channels".to_owned();
                 Err(NoAnswer { kind: NoAnswerKind::Unsendable, detail })
             }
         }

@@ -16,6 +16,7 @@ pub fn check(connection: &Connection, message: &Message) -> Result<(), SettingEr
         Target::Mllp(mllp) => super::mllp::check(mllp, message),
         Target::Soap(soap) => over_rest(&soap.http, message).and_then(|()| super::soap::check(soap, message)),
         Target::Fhir(fhir) => over_rest(&fhir.http, message),
+        Target::Channel(_) | Target::Service(_) => super::service::check(&message.head),
     }
 }
 
@@ -25,7 +26,12 @@ pub fn check(connection: &Connection, message: &Message) -> Result<(), SettingEr
 /// The key that is at fault, and what is allowed.
 pub fn check_target(target: &Target) -> Result<(), SettingError> {
     match target {
-        Target::Rest(_) | Target::Mllp(_) | Target::Fhir(_) | Target::Webhook(_) => Ok(()),
+        Target::Rest(_)
+        | Target::Mllp(_)
+        | Target::Fhir(_)
+        | Target::Webhook(_)
+        | Target::Channel(_)
+        | Target::Service(_) => Ok(()),
         Target::Soap(soap) => super::soap::check_target(soap),
     }
 }
@@ -33,7 +39,7 @@ pub fn check_target(target: &Target) -> Result<(), SettingError> {
 /// What an answer that was kept says about the outcome, where its protocol says it in the body.
 pub fn said(connection: &Connection, headers: &HeaderList, body: &[u8], is_cut: bool) -> Option<Said> {
     match &connection.spec.target {
-        Target::Rest(_) | Target::Webhook(_) => None,
+        Target::Rest(_) | Target::Webhook(_) | Target::Channel(_) | Target::Service(_) => None,
         Target::Mllp(_) => super::mllp::ack_of(body).map(Said::Ack),
         Target::Soap(_) => Some(super::soap::said(headers.get("content-type"), body, is_cut)),
         Target::Fhir(_) => Some(super::fhir::said(headers, body, is_cut)),

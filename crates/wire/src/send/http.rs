@@ -106,16 +106,18 @@ impl HttpSender {
 
     async fn attempt(&self, outgoing: &Outgoing, mut deadline: Pin<&mut Sleep>) -> Result<Reply, Reply> {
         let unsendable = |detail: String| Reply::unanswered(NoAnswerKind::Unsendable, detail);
-        let route = self.route(&outgoing.connection).map_err(|error| unsendable(error.to_string()))?;
+        let route = self.route(outgoing.at()).map_err(|error| unsendable(error.to_string()))?;
         let authorization = self.authorization(&route, outgoing, deadline.as_mut()).await?;
         let request = request::build(&route, outgoing, authorization.as_ref());
         let request = request.map_err(|error| unsendable(error.to_string()))?;
         // Dropped after the link went back to the pool, so sockets never outnumber slots.
-        let _slot = match route.slots.try_acquire() {
+        let is_beside = outgoing.service.as_ref().is_some_and(|run| run.is_beside_runs());
+        let slots = if is_beside { &route.beside } else { &route.slots };
+        let _slot = match slots.try_acquire() {
             Ok(slot) => slot,
             Err(_) => tokio::select! {
                 biased;
-                slot = route.slots.acquire() => {
+                slot = slots.acquire() => {
                     slot.map_err(|_| Reply::unanswered(NoAnswerKind::Internal, "the connection's sockets were closed"))?
                 }
                 () = deadline.as_mut() => return Err(timed_out(&route, outgoing, Stage::Slot)),

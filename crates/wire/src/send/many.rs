@@ -31,7 +31,12 @@ impl Senders {
 impl Sender for Senders {
     async fn send(&self, outgoing: Outgoing) -> Reply {
         match outgoing.connection.kind() {
-            ConnectionKind::Rest | ConnectionKind::Webhook => self.http.send(outgoing).await,
+            ConnectionKind::Rest
+            | ConnectionKind::Webhook
+            | ConnectionKind::ChannelRest
+            | ConnectionKind::ChannelSoap
+            | ConnectionKind::ChannelMllp
+            | ConnectionKind::Service => self.http.send(outgoing).await,
             ConnectionKind::Mllp => self.mllp.send(outgoing).await,
             ConnectionKind::Soap => match soap::request(outgoing) {
                 Ok(over_http) => soap::read(self.http.send(over_http).await),
@@ -46,19 +51,22 @@ impl Sender for Senders {
 
     async fn may_reach(&self, connection: &Arc<Connection>) -> Result<(), String> {
         match connection.kind() {
-            ConnectionKind::Rest | ConnectionKind::Webhook | ConnectionKind::Soap | ConnectionKind::Fhir => {
-                self.http.may_reach(connection).await
-            }
+            ConnectionKind::Rest
+            | ConnectionKind::Webhook
+            | ConnectionKind::Soap
+            | ConnectionKind::Fhir
+            | ConnectionKind::Service => self.http.may_reach(connection).await,
+            // What it runs is judged when it is dialled.
+            ConnectionKind::ChannelRest | ConnectionKind::ChannelSoap | ConnectionKind::ChannelMllp => Ok(()),
             ConnectionKind::Mllp => self.mllp.may_reach(connection).await,
         }
     }
 
     async fn reach(&self, wanted: Reach) -> Reached {
         match wanted.connection.kind() {
-            ConnectionKind::Rest | ConnectionKind::Webhook | ConnectionKind::Soap | ConnectionKind::Fhir => {
-                self.http.reach(wanted).await
-            }
             ConnectionKind::Mllp => self.mllp.reach(wanted).await,
+            // Of a channel it says that there is nothing to dial.
+            _ => self.http.reach(wanted).await,
         }
     }
 

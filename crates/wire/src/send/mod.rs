@@ -15,6 +15,7 @@ mod pool;
 pub mod reach;
 mod request;
 mod route;
+pub mod service;
 mod soap;
 mod webhook;
 
@@ -33,6 +34,7 @@ pub use check::{check, check_target, said};
 
 use crate::auth::Credentials;
 
+pub use service::ServiceRun;
 pub use webhook::WebhookAttempt;
 
 pub(crate) const OUR_USER_AGENT: ::http::HeaderValue =
@@ -52,12 +54,21 @@ pub struct Outgoing {
     pub credentials: Option<Arc<Credentials>>,
     /// For connections of kind webhook: how to sign, and what the event's headers say.
     pub webhook: Option<Box<WebhookAttempt>>,
+    /// For channels and services: where the request is run.
+    pub service: Option<Box<ServiceRun>>,
     /// Goes out as `traceparent` and `tracestate`, in place of what the request itself has under these names.
     pub trace: Option<TraceContext>,
     /// Of this attempt alone, where its credentials are made anew each time.
     pub stamp: Option<Stamp>,
     /// From connect to the status line; the body is read until the same deadline (D24).
     pub timeout: Wait,
+}
+
+impl Outgoing {
+    /// What is dialled: of a run, its service.
+    pub(crate) fn at(&self) -> &Arc<Connection> {
+        self.service.as_ref().map_or(&self.connection, |run| &run.at)
+    }
 }
 
 /// What makes one attempt's credentials unlike any other's.

@@ -173,7 +173,9 @@ pub(super) fn request(wanted: &Reach, host: HeaderValue) -> Option<Result<Outgoi
             let path = format!("{}/metadata", fhir.http.url_path.as_str());
             (Method::GET, path, "application/fhir+json, application/json;q=0.9")
         }
-        Target::Soap(_) | Target::Mllp(_) | Target::Webhook(_) => return None,
+        Target::Soap(_) | Target::Mllp(_) | Target::Webhook(_) | Target::Channel(_) | Target::Service(_) => {
+            return None;
+        }
     };
     let Ok(uri) = Uri::try_from(target) else { return Some(Err("the path is no address".to_owned())) };
     let mut request = Request::new(Full::new(Bytes::new()));

@@ -14,7 +14,7 @@ use postrider_core::path_template::FillError;
 
 use super::link::OutgoingRequest;
 use super::route::Route;
-use super::{OUR_USER_AGENT, Outgoing, webhook};
+use super::{OUR_USER_AGENT, Outgoing, service, webhook};
 use crate::auth::Authorization;
 
 const CID: HeaderName = HeaderName::from_static("x-postrider-cid");
@@ -48,13 +48,18 @@ pub(super) fn build(
     outgoing: &Outgoing,
     authorization: Option<&Authorization>,
 ) -> Result<OutgoingRequest, Unsendable> {
+    if let Some(run) = &outgoing.service {
+        let mut request = service::build(route, run, outgoing)?;
+        authorize(&mut request, authorization);
+        return Ok(request);
+    }
     let head = &outgoing.head;
     let method = method(head.method.as_str())?;
     let (target, headers) = match &route.connection.spec.target {
         Target::Rest(rest) => (rest.url_path.fill(&head.params, &head.path)?, headers(route, outgoing)?),
         Target::Soap(soap) => (soap.http.url_path.fill(&head.params, &head.path)?, headers(route, outgoing)?),
         Target::Fhir(fhir) => (fhir.http.url_path.fill(&head.params, &head.path)?, headers(route, outgoing)?),
-        Target::Mllp(_) => return Err(Unsendable::Kind),
+        Target::Mllp(_) | Target::Channel(_) | Target::Service(_) => return Err(Unsendable::Kind),
         Target::Webhook(endpoint) => {
             let attempt = outgoing.webhook.as_ref().ok_or(Unsendable::NotSigned)?;
             (endpoint.url.target().to_owned(), webhook::headers(route, endpoint, outgoing, attempt)?)
@@ -63,12 +68,16 @@ pub(super) fn build(
     let mut request = Request::new(Full::new(outgoing.body.clone()));
     *request.uri_mut() = Uri::try_from(target).map_err(|_| Unsendable::Address)?;
     *request.headers_mut() = headers;
+    authorize(&mut request, authorization);
+    *request.method_mut() = method;
+    Ok(request)
+}
+
+fn authorize(request: &mut OutgoingRequest, authorization: Option<&Authorization>) {
     if let Some(Authorization { name, value, .. }) = authorization {
         // What the definition says holds, whatever the caller sent along under that name.
         request.headers_mut().insert(name.clone(), value.clone());
     }
-    *request.method_mut() = method;
-    Ok(request)
 }
 
 /// Whoever takes the request can go on with the trace that it belongs to.
@@ -83,7 +92,7 @@ pub(super) fn continue_trace(map: &mut HeaderMap, outgoing: &Outgoing) -> Result
     Ok(())
 }
 
-fn method(text: &str) -> Result<Method, Unsendable> {
+pub(super) fn method(text: &str) -> Result<Method, Unsendable> {
     match text {
         // It opens a tunnel and has no body; a proxy that said yes would wait for us.
         "CONNECT" => Err(Unsendable::Method(text.to_owned())),
@@ -124,12 +133,17 @@ pub(super) fn text_value(text: String, name: &HeaderName) -> Result<HeaderValue,
 
 /// What belongs to one hop or is ours to say (RFC 9110, section 7.6.1; D14); a stored request's own is dropped.
 fn is_ours(field: &HeaderName) -> bool {
+    is_of_one_hop(field) || [CID, MSG_ID].contains(field)
+}
+
+/// What frames a request or belongs to one hop.
+pub(super) fn is_of_one_hop(field: &HeaderName) -> bool {
     [HOST, CONTENT_LENGTH, CONNECTION, TRANSFER_ENCODING, TE, TRAILER, UPGRADE, EXPECT].contains(field)
-        || [KEEP_ALIVE, PROXY_CONNECTION, http::header::PROXY_AUTHORIZATION, CID, MSG_ID].contains(field)
+        || [KEEP_ALIVE, PROXY_CONNECTION, http::header::PROXY_AUTHORIZATION].contains(field)
 }
 
 /// The fields that the stored request's `Connection` names.
-fn hop_names(outgoing: &Outgoing) -> Vec<HeaderName> {
+pub(super) fn hop_names(outgoing: &Outgoing) -> Vec<HeaderName> {
     let connection = outgoing.head.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("connection"));
     connection
         .flat_map(|(_, value)| value.split(','))

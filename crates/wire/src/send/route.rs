@@ -25,6 +25,9 @@ pub(super) enum RouteError {
     Kind(&'static str),
 }
 
+/// `hooks_max`: so many at once, as a host of ours has it.
+const BESIDE_MAX: usize = 16;
+
 pub(super) struct Route {
     pub(super) connection: Arc<Connection>,
     pub(super) origin: Origin,
@@ -33,6 +36,8 @@ pub(super) struct Route {
     pub(super) slots_max: u32,
     /// Attempts at once; each has at most one socket, so this bounds the sockets too.
     pub(super) slots: Semaphore,
+    /// What is asked of a service beside its runs: their number must not hold an acknowledgment up.
+    pub(super) beside: Semaphore,
     pub(super) pool: Arc<Pool<Box<Link>>>,
 }
 
@@ -51,7 +56,11 @@ impl Route {
                 let slots = connection.spec.policy.queue.concurrency;
                 (origin.judged_by(policy), HeaderValue::from_static("application/json"), slots)
             }
-            Target::Mllp(_) => return Err(RouteError::Kind(connection.kind().as_str())),
+            Target::Service(service) => {
+                let origin = Origin::new(service.url.origin(), &service.tls).map_err(|_| RouteError::Host)?;
+                (origin, HeaderValue::from_static("application/json"), service.pool_size)
+            }
+            Target::Mllp(_) | Target::Channel(_) => return Err(RouteError::Kind(connection.kind().as_str())),
         };
         let slots = usize::try_from(slots_max).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS);
         Ok(Route {
@@ -59,6 +68,7 @@ impl Route {
             content_type,
             slots_max,
             slots: Semaphore::new(slots),
+            beside: Semaphore::new(BESIDE_MAX),
             pool: Pool::new(idle_timeout),
             connection: connection.clone(),
         })

@@ -51,6 +51,7 @@ pub fn outgoing(connection: &Arc<Connection>) -> Outgoing {
         body: Bytes::from_static(b"{\"claim\":1}"),
         credentials: None,
         webhook: None,
+        service: None,
         trace: None,
         stamp: None,
         timeout: AMPLE,

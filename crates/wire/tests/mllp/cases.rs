@@ -57,6 +57,7 @@ impl Case {
             trace: None,
             stamp: None,
             webhook: None,
+            service: None,
             timeout: self.connection.spec.policy.timeout,
         };
         self.sender.send(outgoing).await

@@ -30,6 +30,8 @@ const VARIABLES: &[Variable] = &[
     variable("POSTRIDER_LISTEN", "where the server listens"),
     secret("POSTRIDER_STORE", "which store"),
     variable("POSTRIDER_CONFIG", "a configuration file, applied at every start"),
+    variable("POSTRIDER_SERVICES", "the folder of services that the server runs"),
+    variable("POSTRIDER_PYTHON", "the interpreter that they run in"),
     secret("POSTRIDER_ADMIN_KEY", "the installation's first key"),
     secret("POSTRIDER_SECRETS_KEY", "seals secrets at rest"),
     variable("POSTRIDER_SECRETS_KEY_FILE", "seals secrets at rest"),

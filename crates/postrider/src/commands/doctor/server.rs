@@ -115,7 +115,7 @@ fn subject(known: Connection) -> Subject {
     let state = &known.state;
     let since = state.more.get("oldestWaitingSince").and_then(Value::as_str);
     Subject {
-        host: known.more.get("host").or_else(|| known.more.get("address")).and_then(Value::as_str).map(str::to_owned),
+        host: ["host", "address", "url"].iter().find_map(|key| known.more.get(*key)?.as_str().map(str::to_owned)),
         paused: state.paused,
         active: state.more.get("is_active").and_then(Value::as_bool).unwrap_or(true),
         waiting: state.waiting,

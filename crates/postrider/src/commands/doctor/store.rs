@@ -1,5 +1,6 @@
 //! The data directory: the store as a file, the room for it, and the key for secrets. Looked at beside whoever has it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use postrider_core::readiness::Room;
@@ -179,13 +180,17 @@ fn permissions(data: &Path, findings: &mut Vec<Finding>) {
 fn permissions(_: &Path, _: &mut Vec<Finding>) {}
 
 fn seen(contents: Contents) -> Seen {
+    let mut seen = Seen { unread_topics: contents.unread_topics, ..Seen::default() };
+    let endpoints: BTreeMap<_, _> = contents.endpoints.into_iter().collect();
+    for (known, _) in &contents.connections {
+        match endpoints.get(&known.id) {
+            Some(state) if state.off.is_some() => seen.switched_off.push(known.name.clone()),
+            Some(state) if state.health.failing_since.is_some() => seen.failing.push(known.name.clone()),
+            Some(_) | None => {}
+        }
+    }
     let subjects = contents.connections.into_iter().map(|(known, queue)| Subject {
-        host: known
-            .written
-            .get("host")
-            .or_else(|| known.written.get("address"))
-            .and_then(serde_json::Value::as_str)
-            .map(str::to_owned),
+        host: ["host", "address", "url"].iter().find_map(|key| known.written.get(*key)?.as_str().map(str::to_owned)),
         paused: known.paused,
         active: known.spec.is_active,
         name: known.name,
@@ -193,5 +198,6 @@ fn seen(contents: Contents) -> Seen {
         dead: queue.dead,
         oldest_waiting_since: queue.oldest_waiting_since,
     });
-    Seen { subjects: subjects.collect(), unread_topics: contents.unread_topics }
+    seen.subjects = subjects.collect();
+    seen
 }

@@ -25,6 +25,10 @@ pub struct Subject {
 pub struct Seen {
     pub subjects: Vec<Subject>,
     pub unread_topics: Vec<String>,
+    /// Webhook endpoints that the server switched off, by name.
+    pub switched_off: Vec<String>,
+    /// Those that have been failing since their last success.
+    pub failing: Vec<String>,
 }
 
 impl Seen {
@@ -76,6 +80,16 @@ fn judged(seen: &Seen, now: Timestamp) -> Vec<Finding> {
             Finding::note("dlq", detail, "`postrider dlq list` shows why; retry or discard them")
         }
     });
+    if !seen.switched_off.is_empty() {
+        let detail = format!("switched off by the server: {}", listed(&seen.switched_off));
+        let action =
+            "mend the receiver, send it a test, then switch it on again: `postrider endpoints test ID`, `… enable ID`";
+        findings.push(Finding::wrong("endpoints", detail, action));
+    }
+    if !seen.failing.is_empty() {
+        let detail = format!("failing since their last success: {}", listed(&seen.failing));
+        findings.push(Finding::note("endpoints", detail, "`postrider endpoints health ID` shows since when"));
+    }
     if !seen.unread_topics.is_empty() {
         let detail = format!("without a subscription: {}", listed(&seen.unread_topics));
         findings.push(Finding::note(
@@ -110,6 +124,8 @@ mod tests {
                 Subject { dead: 3, host: Some("http://[::1]:80".to_owned()), ..subject("dead") },
             ],
             unread_topics: vec!["lab".to_owned()],
+            switched_off: vec!["shop".to_owned()],
+            failing: vec!["till".to_owned()],
         };
         let findings = judged(&seen, now);
         let told = |check: &str, level: Level| {
@@ -119,6 +135,8 @@ mod tests {
         assert_eq!(told("connections", Level::Note), "paused: `held`; not active: `off`");
         assert!(told("queues", Level::Wrong).ends_with(": `stuck`"), "{findings:?}");
         assert!(told("dlq", Level::Note).starts_with("3 requests") && told("topics", Level::Note).contains("`lab`"));
+        assert_eq!(told("endpoints", Level::Wrong), "switched off by the server: `shop`");
+        assert_eq!(told("endpoints", Level::Note), "failing since their last success: `till`");
         assert_eq!(seen.hosts().collect::<Vec<_>>(), ["api.example.org"; 4]);
         assert!(judged(&Seen::default(), now).iter().all(|finding| finding.level == Level::Ok));
     }

@@ -9,7 +9,7 @@ use super::{CONFLICT, FULL, names_a_connection};
 use crate::openapi::{self, Member, Operation, Schema, Tag, always, optional, shapes};
 
 fn of_each_kind(schema: fn(ConnectionKind) -> Schema) -> Schema {
-    Schema::either(ConnectionKind::ALL.map(schema))
+    Schema::either(ConnectionKind::CONNECTIONS.map(schema))
 }
 
 fn kind_word(kind: ConnectionKind) -> Schema {
@@ -25,7 +25,7 @@ fn beside() -> Vec<Member> {
     [optional("version", version)].into_iter().chain(ignored).collect()
 }
 
-fn body(kind: ConnectionKind, first: [Member; 2]) -> Schema {
+pub(super) fn body(kind: ConnectionKind, first: impl IntoIterator<Item = Member>) -> Schema {
     let (passed_over, families) = openapi::passed_over(kind);
     let described = if kind == ConnectionKind::Soap { described().to_vec() } else { Vec::new() };
     let members =
@@ -48,36 +48,39 @@ fn described() -> [Member; 3] {
 }
 
 fn new_connection(kind: ConnectionKind) -> Schema {
-    let name = match kind {
-        ConnectionKind::Rest => "NewRestConnection",
-        ConnectionKind::Mllp => "NewMllpConnection",
-        ConnectionKind::Soap => "NewSoapConnection",
-        ConnectionKind::Fhir => "NewFhirConnection",
-        ConnectionKind::Webhook => "NewWebhookConnection",
-    };
-    body(kind, [always("name", shapes::name()), always("type", kind_word(kind))]).named(name)
+    body(kind, [always("name", shapes::name()), always("type", kind_word(kind))]).named(nouns(kind)[1])
 }
 
 fn changed_connection(kind: ConnectionKind) -> Schema {
-    let name = match kind {
-        ConnectionKind::Rest => "RestConnectionChange",
-        ConnectionKind::Mllp => "MllpConnectionChange",
-        ConnectionKind::Soap => "SoapConnectionChange",
-        ConnectionKind::Fhir => "FhirConnectionChange",
-        ConnectionKind::Webhook => "WebhookConnectionChange",
-    };
     let rename = shapes::name().describe("A new name renames, and keeps the queue.");
-    body(kind, [optional("name", rename), optional("type", kind_word(kind))]).named(name)
+    let first = [optional("name", rename), optional("type", kind_word(kind))];
+    body(kind, first).named(nouns(kind)[2])
+}
+
+/// What a kind is called in the document: as it is, new, and changed.
+pub(super) const fn nouns(kind: ConnectionKind) -> [&'static str; 3] {
+    match kind {
+        ConnectionKind::Rest => ["RestConnection", "NewRestConnection", "RestConnectionChange"],
+        ConnectionKind::Mllp => ["MllpConnection", "NewMllpConnection", "MllpConnectionChange"],
+        ConnectionKind::Soap => ["SoapConnection", "NewSoapConnection", "SoapConnectionChange"],
+        ConnectionKind::Fhir => ["FhirConnection", "NewFhirConnection", "FhirConnectionChange"],
+        ConnectionKind::Webhook => ["WebhookConnection", "NewWebhookConnection", "WebhookConnectionChange"],
+        ConnectionKind::ChannelRest => ["RestChannel", "NewRestChannel", "RestChannelChange"],
+        ConnectionKind::ChannelSoap => ["SoapChannel", "NewSoapChannel", "SoapChannelChange"],
+        ConnectionKind::ChannelMllp => ["MllpChannel", "NewMllpChannel", "MllpChannelChange"],
+        ConnectionKind::Service => ["Service", "NewService", "ServiceChange"],
+    }
 }
 
 fn connection(kind: ConnectionKind) -> Schema {
-    let name = match kind {
-        ConnectionKind::Rest => "RestConnection",
-        ConnectionKind::Mllp => "MllpConnection",
-        ConnectionKind::Soap => "SoapConnection",
-        ConnectionKind::Fhir => "FhirConnection",
-        ConnectionKind::Webhook => "WebhookConnection",
-    };
+    let first = [always("name", shapes::name()), always("type", kind_word(kind))];
+    Schema::object(first.into_iter().chain(openapi::connection(kind)).chain(ours()))
+        .example(example(true))
+        .named(nouns(kind)[0])
+}
+
+/// What an answer has beside the keys.
+pub(super) fn ours() -> [Member; 6] {
     let state = Schema::object([
         always("paused", Schema::flag()),
         always("is_active", Schema::flag().example(true)),
@@ -93,16 +96,14 @@ fn connection(kind: ConnectionKind) -> Schema {
                 .describe("Over MLLP: the receiver has refused the head of the queue for good, with this code, and nothing moves."),
         ),
     ]);
-    let first = [always("name", shapes::name()), always("type", kind_word(kind))];
-    let ours = [
+    [
         always("id", shapes::connection_id()),
         always("version", Schema::count()),
         always("state", state.named("ConnectionState")),
         always("warnings", Schema::list(Schema::text()).example(json!([]))),
         always("createdAt", Schema::time()),
         always("updatedAt", Schema::time()),
-    ];
-    Schema::object(first.into_iter().chain(openapi::connection(kind)).chain(ours)).example(example(true)).named(name)
+    ]
 }
 
 fn example(answered: bool) -> serde_json::Value {

@@ -5,6 +5,7 @@
 
 pub mod alerts;
 pub mod audit;
+pub mod channels;
 pub mod configuration;
 pub mod connections;
 pub mod deliveries;
@@ -26,6 +27,7 @@ pub mod raw;
 pub mod schedule;
 pub mod security;
 pub mod send;
+pub mod services;
 pub mod subscriptions;
 pub mod topic_messages;
 pub mod topics;

@@ -33,6 +33,7 @@ fn new_definition(kind: SecurityKind) -> Schema {
             SecurityKind::OAuth2 => "NewOAuth2",
             SecurityKind::Smart => "NewSmart",
             SecurityKind::Wss => "NewWss",
+            SecurityKind::WebhookSignature => "NewWebhookSignature",
         },
     )
 }
@@ -45,6 +46,7 @@ fn changed_definition(kind: SecurityKind) -> Schema {
         SecurityKind::OAuth2 => "OAuth2Change",
         SecurityKind::Smart => "SmartChange",
         SecurityKind::Wss => "WssChange",
+        SecurityKind::WebhookSignature => "WebhookSignatureChange",
     })
 }
 
@@ -73,6 +75,7 @@ fn definition(kind: SecurityKind) -> Schema {
         SecurityKind::OAuth2 => "OAuth2",
         SecurityKind::Smart => "Smart",
         SecurityKind::Wss => "Wss",
+        SecurityKind::WebhookSignature => "WebhookSignature",
     })
 }
 

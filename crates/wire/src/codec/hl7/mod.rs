@@ -4,11 +4,13 @@
 //! not know of frames or sockets, and takes time in proportion to the message's length.
 
 mod ack;
+mod answer;
 mod build;
 mod outline;
 mod text;
 
 pub use ack::{Acknowledgment, NotAnAck, acknowledgment};
+pub use answer::{Disposition, acknowledge, check};
 pub use build::{AckHead, build_ack};
 pub use outline::{AckWish, Outline, outline};
 pub use text::shown;

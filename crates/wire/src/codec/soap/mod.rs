@@ -6,6 +6,7 @@
 //! | `answer` | from the bytes of an answer to data or a fault |
 //! | `mapping` | JSON and XML for each other |
 //! | `envelope`, `fault`, `action`, `addressing`, `username_token` | one part of the protocol each |
+//! | `channel` | the other side: what a channel reads and answers |
 //! | `multipart` | answers in parts (MTOM) |
 //! | `wsdl` | what a service offers |
 //! | `xml`, `json` | the texts themselves, within limits |
@@ -13,6 +14,7 @@
 pub mod action;
 pub mod addressing;
 pub mod answer;
+pub mod channel;
 pub mod envelope;
 pub mod fault;
 mod json;

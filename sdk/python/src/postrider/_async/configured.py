@@ -49,6 +49,15 @@ class AsyncConfigured:
         """Lets its queue go on."""
         return await self._core.ask(json_request("POST", self._at(name, "/resume"), query=_of(type)), dict)
 
+    async def ping(self, name: str, *, type: Optional[str] = None, method: Optional[str] = None) -> Settings:
+        """Tries whether its remote system can be reached; nothing of it is stored.
+
+        Returns:
+            `is_reachable`, `stages` with the milliseconds of each, `failedAt`, `status`, `certificateEndsAt`, `error`, `advice`.
+        """
+        asked = {} if method is None else {"method": method}
+        return await self._core.ask(json_request("POST", self._at(name, "/ping"), asked, query=_of(type)), dict)
+
     def queue(
         self, name: str, *, type: Optional[str] = None, per_page: Optional[int] = None
     ) -> AsyncIterator[Delivery]:

@@ -61,6 +61,7 @@ class Request:
         path_params: what the placeholders of the channel's path stood for.
         channel: the channel's name.
         attempt: which run of this request it is, from 1.
+        authenticated: the name of the security definition that let the request in; empty where the channel has none.
         data_format: the channel's `data_format`, where it has one.
     """
 
@@ -77,6 +78,7 @@ class Request:
         self.channel = unquote(ours.get("channel", ""))
         attempt = ours.get("attempt", "")
         self.attempt = int(attempt) if attempt.isascii() and attempt.isdigit() else 1
+        self.authenticated = ours.get("authenticated", "")
         self.data_format = ours.get("data-format", "")
         self.hook = ours.get("hook", "")
         self.project: Optional[str] = ours.get("project")

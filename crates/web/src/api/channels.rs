@@ -1,0 +1,127 @@
+//! `/projects/{project}/channels`: the addresses that accept requests. The keys are those of `channel_rest` and `channel_soap`.
+
+use std::sync::Arc;
+
+use axum::response::Response;
+use http::StatusCode;
+use postrider_core::connection::{Connection, ConnectionKind};
+use postrider_core::id::{ConnectionId, ProjectId};
+use postrider_store::PageRequest;
+
+use super::connections::{Face, answer, connection_json, hold, make, patch, remove, set, summaries};
+use super::{Acting, AppState, Input, list_response, queues};
+use crate::problem::{Problem, clipped};
+use crate::read::{Query, Segments};
+
+pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
+    let project = state.project(&segments).await?;
+    let PageRequest { limit, cursor } = query.page()?;
+    query.finish()?;
+    let after = match &cursor {
+        Some(cursor) => Some(cursor.parse::<ConnectionId>().map_err(|_| crate::problem::bad_cursor())?),
+        None => None,
+    };
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let all = state.engine.channels(project);
+    let mut rest = all.iter().filter(|known| after.is_none_or(|id| known.id > id));
+    let shown: Vec<&Arc<Connection>> = rest.by_ref().take(limit).collect();
+    let next = rest.next().and(shown.last()).map(|last| last.id.to_string());
+    let summaries = summaries(&state, project).await?;
+    let data = shown.iter().map(|known| connection_json(known, summaries.get(&known.id))).collect();
+    Ok(list_response(data, next))
+}
+
+pub async fn create(
+    Acting(state): Acting,
+    segments: Segments,
+    query: Query,
+    input: Input,
+) -> Result<Response, Problem> {
+    query.finish()?;
+    make(&state, &segments, Face::Channel, input).await
+}
+
+pub async fn one(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
+    let (_, known) = found(&state, &segments, &mut query).await?;
+    query.finish()?;
+    answer(&state, &known, StatusCode::OK).await
+}
+
+pub async fn replace(
+    Acting(state): Acting,
+    segments: Segments,
+    mut query: Query,
+    input: Input,
+) -> Result<Response, Problem> {
+    let (project, known) = found(&state, &segments, &mut query).await?;
+    query.finish()?;
+    set(&state, project, Face::Channel, &known, input).await
+}
+
+pub async fn merge(
+    Acting(state): Acting,
+    segments: Segments,
+    mut query: Query,
+    input: Input,
+) -> Result<Response, Problem> {
+    let (project, known) = found(&state, &segments, &mut query).await?;
+    query.finish()?;
+    patch(&state, project, Face::Channel, &known, input).await
+}
+
+pub async fn delete(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
+    let (project, known) = found(&state, &segments, &mut query).await?;
+    remove(&state, project, &known, query).await
+}
+
+pub async fn pause(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
+    let (project, known) = found(&state, &segments, &mut query).await?;
+    hold(&state, project, &known, query, true).await
+}
+
+pub async fn resume(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
+    let (project, known) = found(&state, &segments, &mut query).await?;
+    hold(&state, project, &known, query, false).await
+}
+
+pub async fn queue(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
+    let (_, known) = found(&state, &segments, &mut query).await?;
+    let page = query.page()?;
+    query.finish()?;
+    queues::waiting(&state, &known, page).await
+}
+
+pub async fn dead_letters(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
+    let (_, known) = found(&state, &segments, &mut query).await?;
+    let page = query.page()?;
+    query.finish()?;
+    queues::dead(&state, &known, page).await
+}
+
+pub async fn attempt_head_now(
+    Acting(state): Acting,
+    segments: Segments,
+    mut query: Query,
+) -> Result<Response, Problem> {
+    let (_, known) = found(&state, &segments, &mut query).await?;
+    query.finish()?;
+    queues::head_now(&state, &known).await
+}
+
+/// `?type=` where the name alone is ambiguous (D16).
+async fn found(
+    state: &AppState,
+    segments: &Segments,
+    query: &mut Query,
+) -> Result<(ProjectId, Arc<Connection>), Problem> {
+    let project = state.project(segments).await?;
+    let kind = match query.take("type") {
+        None => None,
+        Some(given) => Some(ConnectionKind::of_channel_type(&given).ok_or_else(|| {
+            let allowed = ConnectionKind::CHANNELS_ALLOWED;
+            let message = format!("`type` is `{}`: allowed is {allowed}", clipped(&given));
+            Problem::bad_request("type", message, allowed)
+        })?),
+    };
+    Ok((project, state.engine.channel(project, segments.get("name"), kind)?))
+}
