@@ -105,9 +105,10 @@ impl ListPage<'_> {
 /// `?tab=queue|dlq`
 pub async fn queue(mut visit: Visit) -> Result<Response, Fault> {
     let list = if visit.query.take("tab").as_deref() == Some("dlq") { List::Dlq } else { List::Queue };
-    let (kind, name) = (visit.segments.get("kind"), visit.segments.get("name"));
-    let path = format!("/connections/{}?type={}", segment(name), segment(kind));
-    let connection: Connection = visit.api.get(&visit.of_project(path)).await?;
+    let (kind, name) = (visit.segments.get("kind").to_owned(), visit.segments.get("name"));
+    let mut connection: Connection = visit.api.get(&visit.of_project(api_of(&kind, name, ""))).await?;
+    // A channel says `rest` of itself; pages tell it from a connection.
+    connection.kind = kind;
     let title = format!("{}: delivery queue", connection.name);
     page(visit, list, Some(connection), &title, "connections").await
 }
@@ -122,6 +123,14 @@ pub async fn forwards(visit: Visit) -> Result<Response, Fault> {
 
 pub async fn log(visit: Visit) -> Result<Response, Fault> {
     page(visit, List::Log, None, "Delivery log", "deliveries").await
+}
+
+/// Where the API has a connection or a channel of this kind, below the project; `rest` is behind its name.
+pub fn api_of(kind: &str, name: &str, rest: &str) -> String {
+    match kind.strip_prefix("channel_") {
+        Some(kind) => format!("/channels/{}{rest}?type={}", segment(name), segment(kind)),
+        None => format!("/connections/{}{rest}?type={}", segment(name), segment(kind)),
+    }
 }
 
 async fn page(
@@ -164,12 +173,11 @@ fn address(list: List, connection: Option<&Connection>, filters: &Filters, curso
     if let Some(cursor) = cursor {
         query.push_str(&format!("&cursor={}", segment(cursor)));
     }
-    let of = connection.map(|connection| (segment(&connection.name), segment(&connection.kind)));
-    if let (List::Queue, Some((name, kind)), true) = (list, &of, filters.is_empty()) {
-        return format!("/connections/{name}/queue?type={kind}&{query}");
+    if let (List::Queue, Some(connection), true) = (list, connection, filters.is_empty()) {
+        return format!("{}&{query}", api_of(&connection.kind, &connection.name, "/queue"));
     }
-    if let Some((name, kind)) = &of {
-        query.push_str(&format!("&connection={name}&type={kind}"));
+    if let Some(connection) = connection {
+        query.push_str(&format!("&connection={}&type={}", segment(&connection.name), segment(&connection.kind)));
     }
     match list {
         List::Queue => query.push_str("&status=PENDING&status=PROCESSING"),
