@@ -137,10 +137,12 @@ pub enum Origin {
     Publish,
     Event,
     Channel,
+    /// It carries a webhook that came in, to where those of its source are forwarded (R12).
+    Incoming,
 }
 
 impl Origin {
-    pub const ALL: [Origin; 4] = [Origin::Call, Origin::Publish, Origin::Event, Origin::Channel];
+    pub const ALL: [Origin; 5] = [Origin::Call, Origin::Publish, Origin::Event, Origin::Channel, Origin::Incoming];
 
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -148,6 +150,7 @@ impl Origin {
             Origin::Publish => "publish",
             Origin::Event => "event",
             Origin::Channel => "channel",
+            Origin::Incoming => "incoming",
         }
     }
 

@@ -20,6 +20,8 @@ pub enum Payload {
     Envelope,
     /// The data alone, byte for byte.
     Data,
+    /// What came in, byte for byte, with the headers that it came with and without a signature of ours (R12).
+    AsArrived,
 }
 
 impl Payload {
@@ -27,11 +29,12 @@ impl Payload {
         match self {
             Payload::Envelope => "envelope",
             Payload::Data => "data",
+            Payload::AsArrived => "as_arrived",
         }
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        [Payload::Envelope, Payload::Data].into_iter().find(|payload| payload.as_str() == text)
+        [Payload::Envelope, Payload::Data, Payload::AsArrived].into_iter().find(|payload| payload.as_str() == text)
     }
 }
 
@@ -40,7 +43,7 @@ impl Payload {
 /// JSON goes into the envelope as it was written, so that no number is rounded; other text as a string; what is no text as
 /// `data_base64` instead of `data`.
 pub fn body(event: &EventRef, data: &Bytes) -> Bytes {
-    if event.payload == Payload::Data {
+    if event.payload != Payload::Envelope {
         return data.clone();
     }
     let (name, data) = member(data);

@@ -124,6 +124,12 @@ id_type!(/// A security definition; its secret is sealed for this id.
     SecurityId, "sec_");
 id_type!(TopicId, "top_");
 id_type!(SubscriptionId, "sub_");
+id_type!(/// A source of incoming webhooks, for its whole life; its secret is sealed for this id.
+    SourceId, "src_");
+id_type!(/// A destination, which is a subscription to a source's topic: both ids have the same letters.
+    DestinationId, "dst_");
+id_type!(/// A forward, which is a delivery of an incoming webhook: both ids have the same letters.
+    ForwardId, "fwd_");
 id_type!(/// A body in the store, shared by all deliveries of one event.
     BodyId, "bod_");
 id_type!(/// One running process that delivers.
@@ -148,6 +154,26 @@ impl EndpointId {
 
     pub const fn connection(self) -> ConnectionId {
         ConnectionId(self.0)
+    }
+}
+
+impl DestinationId {
+    pub const fn of(subscription: SubscriptionId) -> Self {
+        DestinationId(subscription.0)
+    }
+
+    pub const fn subscription(self) -> SubscriptionId {
+        SubscriptionId(self.0)
+    }
+}
+
+impl ForwardId {
+    pub const fn of(delivery: DeliveryId) -> Self {
+        ForwardId(delivery.0)
+    }
+
+    pub const fn delivery(self) -> DeliveryId {
+        DeliveryId(self.0)
     }
 }
 

@@ -140,10 +140,12 @@ pub enum SkipReason {
     EndpointOff,
     /// Its project is not entitled to webhooks (D45).
     NotEntitled,
+    /// It is a forward of an incoming webhook, which is retried as a new forward (R12).
+    Forward,
 }
 
 impl SkipReason {
-    pub const ALL: [SkipReason; 9] = [
+    pub const ALL: [SkipReason; 10] = [
         SkipReason::AlreadyDelivered,
         SkipReason::InFlight,
         SkipReason::WrongStatus,
@@ -153,6 +155,7 @@ impl SkipReason {
         SkipReason::Changing,
         SkipReason::EndpointOff,
         SkipReason::NotEntitled,
+        SkipReason::Forward,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -166,6 +169,7 @@ impl SkipReason {
             SkipReason::Changing => "changing",
             SkipReason::EndpointOff => "endpoint_off",
             SkipReason::NotEntitled => "not_entitled",
+            SkipReason::Forward => "forward",
         }
     }
 

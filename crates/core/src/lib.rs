@@ -48,6 +48,7 @@ pub mod security;
 mod setting;
 pub mod settings;
 pub mod soap;
+pub mod source;
 pub mod spread;
 pub mod status_set;
 pub mod subscription;

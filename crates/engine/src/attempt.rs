@@ -94,7 +94,7 @@ fn with_secrets(shared: &Shared, outgoing: &mut Outgoing, now: Timestamp) -> Res
     // Drawn only where it is used: what is drawn for nothing changes every later roll.
     let is_stamped = outgoing.credentials.as_ref().is_some_and(|credentials| credentials.is_stamped());
     outgoing.stamp = is_stamped.then(|| Stamp { at: now, nonce: shared.dice.bits() });
-    if let Some(webhook) = &mut outgoing.webhook {
+    if let Some(webhook) = outgoing.webhook.as_mut().filter(|webhook| !webhook.goes_as_it_arrived()) {
         webhook.keys = shared.endpoints.keys_at(outgoing.connection.id, now)?;
         webhook.at = now;
     }

@@ -130,12 +130,7 @@ async fn create(
     project_id: ProjectId,
     new: NewEndpoint,
 ) -> Result<(Arc<Connection>, Secret), Refusal> {
-    let id = ConnectionId::new(shared.now(), shared.dice.bits());
-    let name = new.name.unwrap_or_else(|| EndpointId::of(id).to_string());
-    let new_connection = NewConnection { name, kind: ConnectionKind::Webhook, written: new.written };
-    let connection = configuring::made(shared, project_id, id, new_connection).await?;
-    let verification = if new.verify { Verification::Pending } else { Verification::NotNeeded };
-    let (row, secret) = first_row(shared, &connection, new.key, verification)?;
+    let (connection, row, secret) = draft(shared, project_id, new).await?;
     let entry = configuring::entry(shared, actor, "connection.create", &connection);
     let entry = entry.with_after(configuring::shown(&connection));
     let change = Change::CreateEndpoint { connection: Box::new((*connection).clone()), row: Box::new(row.clone()) };
@@ -143,6 +138,31 @@ async fn create(
     shared.endpoints.put(Arc::new(opened(shared, row)));
     shared.connections.put(Arc::clone(&connection));
     Ok((connection, secret))
+}
+
+/// An endpoint that may be stored, and its row.
+async fn draft(
+    shared: &Shared,
+    project_id: ProjectId,
+    new: NewEndpoint,
+) -> Result<(Arc<Connection>, EndpointRow, Secret), Refusal> {
+    let id = ConnectionId::new(shared.now(), shared.dice.bits());
+    let name = new.name.unwrap_or_else(|| EndpointId::of(id).to_string());
+    let new_connection = NewConnection { name, kind: ConnectionKind::Webhook, written: new.written };
+    let connection = configuring::made(shared, project_id, id, new_connection).await?;
+    let verification = if new.verify { Verification::Pending } else { Verification::NotNeeded };
+    let (row, secret) = first_row(shared, &connection, new.key, verification)?;
+    Ok((connection, row, secret))
+}
+
+/// The same for an endpoint that signs nothing, so that nobody needs its secret.
+pub(crate) async fn drafted(
+    shared: &Shared,
+    project_id: ProjectId,
+    new: NewEndpoint,
+) -> Result<(Arc<Connection>, EndpointRow), Refusal> {
+    let (connection, row, _) = draft(shared, project_id, new).await?;
+    Ok((connection, row))
 }
 
 /// The row of an endpoint that is being made.

@@ -10,7 +10,7 @@ use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
 use postrider_core::delivery::{EventRef, Origin, Progress};
 use postrider_core::envelope::Payload;
-use postrider_core::id::{Cid, EventId, ProjectId, TopicId};
+use postrider_core::id::{Cid, DestinationId, EventId, ProjectId, TopicId};
 use postrider_core::message::{HeaderList, Method, RequestHead};
 use postrider_core::operational::is_operational;
 use postrider_core::schedule::LadderTerms;
@@ -28,6 +28,9 @@ use crate::engine::Engine;
 use crate::intake;
 use crate::refusal::Refusal;
 use crate::shared::Shared;
+
+/// Says to a receiver that it has seen something before.
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 /// What somebody publishes.
 #[derive(Clone, Debug)]
@@ -121,7 +124,7 @@ pub(crate) async fn publish_own(
         published_at: at,
     };
     let body = NewBody { id: shared.new_body_id(at), bytes: event.body };
-    let deliveries = deliveries(shared, project_id, &message, &body)?;
+    let deliveries = fan_out(shared, project_id, &message, &body, (Origin::Event, at), |_| true)?;
     let new_topic = (topics == TopicPolicy::Make).then(|| topic_of(shared, project_id, &event.event_type, at));
     let mut batch = intake::Fan::new(shared, deliveries);
     let stored = Stored {
@@ -151,7 +154,7 @@ pub(crate) async fn publish_own(
     Ok(PublishedTo { id, deliveries, is_repeat: false, at })
 }
 
-fn topic_of(shared: &Shared, project_id: ProjectId, name: &TopicName, now: Timestamp) -> Topic {
+pub(crate) fn topic_of(shared: &Shared, project_id: ProjectId, name: &TopicName, now: Timestamp) -> Topic {
     Topic {
         id: TopicId::new(now, shared.dice.bits()),
         project_id,
@@ -162,15 +165,21 @@ fn topic_of(shared: &Shared, project_id: ProjectId, name: &TopicName, now: Times
     }
 }
 
-/// One for each subscription that selects it and whose connection takes it; two subscriptions of one endpoint make two (D40).
-fn deliveries(
+/// One for each subscription that selects it, that is meant, and whose connection takes it; two subscriptions of one endpoint make two (D40).
+/// The time is that of the deliveries, which for a replay is not the message's.
+pub(crate) fn fan_out(
     shared: &Shared,
     project_id: ProjectId,
     message: &TopicMessageDraft,
     body: &NewBody,
+    come: (Origin, Timestamp),
+    is_meant: impl Fn(&PushSubscription) -> bool,
 ) -> Result<Vec<NewDelivery>, Refusal> {
     let mut deliveries = Vec::new();
     for subscription in shared.subscriptions.selecting(project_id, &message.topic) {
+        if !is_meant(&subscription) {
+            continue;
+        }
         let Some(connection) = shared.connections.get(subscription.connection_id) else { continue };
         if !endpoints::takes(shared, &connection) {
             continue;
@@ -178,8 +187,13 @@ fn deliveries(
         if deliveries.len() == FAN_OUT_MAX {
             return Err(Refusal::Full { limit: "fan_out_max" });
         }
-        let head = head(&subscription, message)?;
-        deliveries.push(delivery(shared, &subscription, &connection, message, head, body));
+        let mut head = head(&subscription, message)?;
+        if come.0 == Origin::Incoming && head.headers.get(IDEMPOTENCY_KEY).is_none() {
+            // The same for every forward of this webhook to this destination, retried by hand or not.
+            let key = format!("{}-{}", message.id, DestinationId::of(subscription.id));
+            let _ = head.headers.push(IDEMPOTENCY_KEY.to_owned(), key);
+        }
+        deliveries.push(delivery(shared, (&subscription, &connection), message, head, body, come));
     }
     Ok(deliveries)
 }
@@ -196,13 +210,12 @@ fn head(subscription: &PushSubscription, message: &TopicMessageDraft) -> Result<
 
 fn delivery(
     shared: &Shared,
-    subscription: &PushSubscription,
-    connection: &Connection,
+    (subscription, connection): (&PushSubscription, &Connection),
     message: &TopicMessageDraft,
     head: RequestHead,
     body: &NewBody,
+    (origin, now): (Origin, Timestamp),
 ) -> NewDelivery {
-    let now = message.published_at;
     let policy = &connection.spec.policy;
     let ladder: Option<LadderTerms> = subscription.spec.terms(policy);
     NewDelivery {
@@ -210,7 +223,7 @@ fn delivery(
         project_id: connection.project_id,
         connection_id: connection.id,
         cid: message.cid.clone(),
-        origin: Origin::Event,
+        origin,
         created_at: now,
         head,
         body: body.clone(),
@@ -219,7 +232,7 @@ fn delivery(
             event_type: message.topic.to_string(),
             happened_at: message.published_at,
             subscription_id: subscription.id,
-            payload: connection.spec.target.webhook().map_or(Payload::Data, |endpoint| endpoint.payload),
+            payload: payload(connection, origin),
         }),
         ladder,
         progress: Progress::accepted(now),
@@ -227,4 +240,10 @@ fn delivery(
         claimed_under: None,
         idempotency: None,
     }
+}
+
+/// Only what came in can go as it arrived: anything else would go unsigned.
+fn payload(connection: &Connection, origin: Origin) -> Payload {
+    let wanted = connection.spec.target.webhook().map_or(Payload::Data, |endpoint| endpoint.payload);
+    if wanted == Payload::AsArrived && origin != Origin::Incoming { Payload::Data } else { wanted }
 }

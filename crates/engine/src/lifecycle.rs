@@ -48,6 +48,8 @@ use crate::securing;
 use crate::securities::Securities;
 use crate::settler::{self, Settler};
 use crate::shared::Shared;
+use crate::sources::Sources;
+use crate::sourcing;
 use crate::subscribing;
 use crate::subscriptions::Subscriptions;
 use crate::tally::Tally;
@@ -96,6 +98,7 @@ pub(crate) async fn start(
         securities: Securities::default(),
         endpoints: Endpoints::default(),
         subscriptions: Subscriptions::default(),
+        sources: Sources::default(),
         notifier: Notifier::default(),
         queues: Queues::default(),
         intake,
@@ -122,13 +125,7 @@ pub(crate) async fn start(
         stopping: AtomicBool::new(false),
         ended: watch::Sender::new(false),
     });
-    securing::load(&shared).await?;
-    for project in shared.store.projects().await? {
-        shared.projects.put(&project);
-    }
-    endpointing::load(&shared).await?;
-    subscribing::load(&shared).await?;
-    restoring::load(&shared).await?;
+    load(&shared).await?;
     shared.spawn_worker(Worker::Settler, settler::run(Arc::clone(&shared), orders));
     shared.spawn_worker(Worker::Intake, intake::run(Arc::clone(&shared), requests));
     shared.spawn_worker(Worker::CallLog, call_log::run(Arc::clone(&shared), records));
@@ -161,6 +158,18 @@ fn look_after(shared: &Arc<Shared>, other_workers: bool) {
         shared.spawn(vitals::run(Arc::clone(shared)));
         shared.spawn(vitals::probe(Arc::clone(shared)));
     }
+}
+
+/// What attempts need of the configuration, beside the connections.
+async fn load(shared: &Shared) -> Result<(), StoreError> {
+    securing::load(shared).await?;
+    for project in shared.store.projects().await? {
+        shared.projects.put(&project);
+    }
+    endpointing::load(shared).await?;
+    subscribing::load(shared).await?;
+    sourcing::load(shared).await?;
+    restoring::load(shared).await
 }
 
 /// Makes the project `default` in a store that has none yet.

@@ -13,7 +13,7 @@ use postrider_store::{Signal, StoreError};
 
 use crate::runner::ToRunner;
 use crate::shared::Shared;
-use crate::{configuring, dispatcher, endpointing, securing, subscribing};
+use crate::{configuring, dispatcher, endpointing, securing, sourcing, subscribing};
 
 /// How often is looked when nothing is heard.
 const LOOK_EVERY: Duration = Duration::from_secs(3);
@@ -92,6 +92,7 @@ async fn read_if_changed(shared: &Shared, seen: Option<i64>) -> Result<i64, Stor
     read_connections(shared).await?;
     endpointing::read_anew(shared).await?;
     subscribing::read_anew(shared).await?;
+    sourcing::read_anew(shared).await?;
     shared.keys.load(&*shared.store).await?;
     Ok(version)
 }

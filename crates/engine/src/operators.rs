@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use postrider_core::decide::{ByHand, Decision, Event, Refused, Snapshot, decide};
-use postrider_core::delivery::{Delivery, Status};
-use postrider_core::id::{CommandId, DeliveryId, ProjectId};
+use postrider_core::delivery::{Delivery, Origin, Status};
+use postrider_core::id::{CommandId, DeliveryId, ForwardId, ProjectId};
 use postrider_core::topic::TopicName;
 use postrider_store::{
     AuditEntry, Command, CommandAct, CommandAnswer, Guard, NewBody, Placement, Settled, Settlement, TopicMessageDraft,
@@ -100,6 +100,7 @@ pub(crate) async fn grant(
     }
     for _ in 0..TRIES {
         let delivery = read(shared, project, id).await?;
+        refuse_forward(&delivery, &wish)?;
         let held = delivery.progress.status.is_waiting();
         if held
             && let Some(act) = wish.command()
@@ -117,6 +118,15 @@ pub(crate) async fn grant(
         }
     }
     Err(Refusal::Conflict("the delivery keeps changing; try again".to_owned()))
+}
+
+/// R12: what came in is retried as a new forward, and not three times more.
+fn refuse_forward(delivery: &Delivery, wish: &Wish) -> Result<(), Refusal> {
+    if delivery.origin != Origin::Incoming || !matches!(wish, Wish::Act(ByHand::Retry)) {
+        return Ok(());
+    }
+    let id = ForwardId::of(delivery.id);
+    Err(Refusal::Conflict(format!("it is a forward, and retried as a new one: POST …/incoming-dlq/{id}/retry")))
 }
 
 async fn read(shared: &Shared, project: ProjectId, id: DeliveryId) -> Result<Delivery, Refusal> {

@@ -44,6 +44,7 @@ use crate::restoring::Holding;
 use crate::running::LocalServices;
 use crate::securities::Securities;
 use crate::settler::Settler;
+use crate::sources::Sources;
 use crate::subscriptions::Subscriptions;
 use crate::tally::Tally;
 use crate::vault::Vault;
@@ -64,6 +65,7 @@ pub(crate) struct Shared {
     pub securities: Securities,
     pub endpoints: Endpoints,
     pub subscriptions: Subscriptions,
+    pub sources: Sources,
     pub notifier: Notifier,
     pub queues: Queues,
     pub lease: Lease,

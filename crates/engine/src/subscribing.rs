@@ -103,12 +103,26 @@ async fn create(
     project_id: ProjectId,
     new: NewSubscription,
 ) -> Result<Arc<PushSubscription>, Refusal> {
+    let subscription = drafted(shared, project_id, new, None).await?;
+    let entry = entry(shared, actor, "subscription.create", &subscription).with_after(shown(&subscription));
+    shared.store.change(Change::CreatePushSubscription(Box::new((*subscription).clone())), entry).await?;
+    shared.subscriptions.put(Arc::clone(&subscription));
+    Ok(subscription)
+}
+
+/// A subscription that may be stored. `target`: its connection, where that is not stored yet.
+pub(crate) async fn drafted(
+    shared: &Shared,
+    project_id: ProjectId,
+    new: NewSubscription,
+    target: Option<&Connection>,
+) -> Result<Arc<PushSubscription>, Refusal> {
     let now = shared.now();
     let id = SubscriptionId::new(now, shared.dice.bits());
     let name = new.name.clone().unwrap_or_else(|| id.to_string());
-    let spec = validated(shared, project_id, &name, &new)?;
+    let spec = validated(shared, project_id, &name, &new, target)?;
     transforming::check(shared, &spec).await?;
-    let subscription = Arc::new(PushSubscription {
+    Ok(Arc::new(PushSubscription {
         id,
         project_id,
         name,
@@ -118,11 +132,7 @@ async fn create(
         version: 1,
         created_at: now,
         updated_at: now,
-    });
-    let entry = entry(shared, actor, "subscription.create", &subscription).with_after(shown(&subscription));
-    shared.store.change(Change::CreatePushSubscription(Box::new((*subscription).clone())), entry).await?;
-    shared.subscriptions.put(Arc::clone(&subscription));
-    Ok(subscription)
+    }))
 }
 
 async fn replace(
@@ -132,7 +142,7 @@ async fn replace(
     new: NewSubscription,
 ) -> Result<Arc<PushSubscription>, Refusal> {
     let name = new.name.clone().unwrap_or_else(|| known.name.clone());
-    let spec = validated(shared, known.project_id, &name, &new)?;
+    let spec = validated(shared, known.project_id, &name, &new, None)?;
     transforming::check(shared, &spec).await?;
     let subscription = Arc::new(PushSubscription {
         name,
@@ -152,11 +162,17 @@ async fn replace(
     Ok(subscription)
 }
 
-fn validated(shared: &Shared, project_id: ProjectId, name: &str, new: &NewSubscription) -> Result<PushSpec, Refusal> {
+fn validated(
+    shared: &Shared,
+    project_id: ProjectId,
+    name: &str,
+    new: &NewSubscription,
+    target: Option<&Connection>,
+) -> Result<PushSpec, Refusal> {
     let mut errors: Vec<SettingError> = check_name(name).err().into_iter().collect();
-    let target = shared.connections.get(new.connection).filter(|known| known.project_id == project_id);
-    match target {
-        Some(target) => errors.extend(takes_messages(&target).err()),
+    let known = shared.connections.get(new.connection).filter(|known| known.project_id == project_id);
+    match target.or(known.as_deref()) {
+        Some(target) => errors.extend(takes_messages(target).err()),
         None => {
             return Err(Refusal::NotFound { what: "connection", name: new.connection.to_string() });
         }

@@ -274,6 +274,8 @@ mod audit;
 mod events;
 #[path = "faulty_people.rs"]
 mod people;
+#[path = "faulty_sources.rs"]
+mod sources;
 
 #[async_trait]
 impl StoreRead for FaultyStore {

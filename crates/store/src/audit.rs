@@ -6,7 +6,9 @@ use async_trait::async_trait;
 use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
 use postrider_core::endpoint::Verification;
-use postrider_core::id::{AuditId, ConnectionId, JobId, KeyId, ProjectId, SecurityId, SubscriptionId, UserId};
+use postrider_core::id::{
+    AuditId, ConnectionId, JobId, KeyId, ProjectId, SecurityId, SourceId, SubscriptionId, UserId,
+};
 use postrider_core::job::JobState;
 use postrider_core::security::SecurityDefinition;
 use postrider_core::subscription::PushSubscription;
@@ -22,6 +24,7 @@ use crate::jobs::NewJob;
 use crate::people::{NewUser, UserChange};
 use crate::read::{Page, PageRequest};
 use crate::records::*;
+use crate::sources::SourceRow;
 
 /// `audit_retention`: how long entries are kept unless an operator says otherwise.
 pub const AUDIT_RETENTION: postrider_core::Wait = postrider_core::Wait::from_secs(365 * 24 * 3600);
@@ -100,6 +103,12 @@ pub enum Change {
         connection: Box<Connection>,
         row: Box<EndpointRow>,
     },
+    /// An endpoint and the subscription to it, together.
+    CreateDestination {
+        connection: Box<Connection>,
+        row: Box<EndpointRow>,
+        subscription: Box<PushSubscription>,
+    },
     /// As `ReplaceConnection`, for one of kind webhook, with what changes of its row.
     ReplaceEndpoint {
         connection: Box<Connection>,
@@ -122,6 +131,14 @@ pub enum Change {
         version: u32,
     },
     DeletePushSubscription(SubscriptionId),
+    /// `Conflict` when the name or the topic is another source's of the project.
+    CreateSource(Box<SourceRow>),
+    /// With its keys, if `version` is still the stored one.
+    ReplaceSource {
+        row: Box<SourceRow>,
+        version: u32,
+    },
+    DeleteSource(SourceId),
     /// As `create_job`.
     CreateJob {
         job: Box<NewJob>,

@@ -24,6 +24,7 @@ use crate::read::StoreRead;
 use crate::records::*;
 use crate::security::SecurityDefinitions;
 use crate::signals::Signals;
+use crate::sources::Sources;
 use crate::vitals::StoreVitals;
 use crate::workforce::Spreading;
 
@@ -41,6 +42,7 @@ pub trait Store:
     + Endpoints
     + EndpointHealths
     + Events
+    + Sources
     + StoreVitals
     + Alerts
     + Signals

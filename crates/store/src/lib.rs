@@ -29,6 +29,7 @@ mod read;
 mod records;
 mod security;
 mod signals;
+mod sources;
 pub mod sqlite;
 mod unclaimed;
 mod vitals;
@@ -58,6 +59,7 @@ pub use read::{
 pub use records::*;
 pub use security::SecurityDefinitions;
 pub use signals::{Signal, Signals};
+pub use sources::{Arrival, Receipt, Received, Renewed, SourceKeys, SourceRow, Sources};
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use vitals::{StoreFigures, StoreVitals};
 pub use workforce::{Spreading, Workforce};

@@ -135,6 +135,11 @@ impl Problem {
             .with_header(RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_SECONDS))
     }
 
+    /// A refusal that says in seconds when to come again.
+    pub fn come_again(status: StatusCode, detail: impl Into<String>, seconds: HeaderValue) -> Self {
+        Problem::new(status, detail).with_header(RETRY_AFTER, seconds)
+    }
+
     #[must_use]
     fn naming(mut self, errors: Vec<FieldError>) -> Self {
         self.0.errors = errors;

@@ -15,6 +15,7 @@ pub mod resolve;
 pub mod send;
 pub mod signature;
 pub mod tls;
+pub mod verify;
 
 pub use auth::Credentials;
 pub use egress::Egress;

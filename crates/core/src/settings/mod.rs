@@ -20,6 +20,7 @@ mod rest;
 pub mod security;
 pub mod service;
 pub mod soap;
+pub mod source;
 pub mod subscription;
 mod tls;
 mod warnings;
@@ -30,6 +31,7 @@ pub use canonical::{ALIASES, canonical, differing};
 pub(crate) use host::read_host;
 pub use keys::{DELIVERY_KEYS, KeyDoc, Shape, security_keys};
 pub use nearest::nearest;
+pub use source::SOURCE_KEYS;
 pub use subscription::PUSH_KEYS;
 pub use warnings::{SettingWarning, all_warnings, warnings};
 

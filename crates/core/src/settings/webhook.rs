@@ -54,10 +54,10 @@ const WEBHOOK_KEYS: &[KeyDoc] = &[
     key(
         "payload",
         "envelope",
-        "one of envelope, data",
-        "Whether events are sent in an envelope with id, type and timestamp, or as their bare data.",
+        "one of envelope, data, as_arrived",
+        "Whether events are sent in an envelope with id, type and timestamp, as their bare data, or, for webhooks that came in, unsigned with the headers that they came with.",
     )
-    .of(Shape::OneOf(&["envelope", "data"])),
+    .of(Shape::OneOf(&["envelope", "data", "as_arrived"])),
     key(
         "custom_headers",
         "none",

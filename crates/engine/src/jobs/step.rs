@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use postrider_core::decide::{Event, Snapshot, decide};
-use postrider_core::delivery::{Delivery, Status};
+use postrider_core::delivery::{Delivery, Origin, Status};
 use postrider_core::id::{DeliveryId, QueueId};
 use postrider_core::job::{JobAct, SkipReason};
 use postrider_core::log;
@@ -167,6 +167,9 @@ fn deed(shared: &Shared, job: &Job, item: &JobItem, unowned: &BTreeSet<DeliveryI
     let Some(connection) = shared.connections.get(delivery.connection_id) else {
         return Deed::Skip(SkipReason::ConnectionGone);
     };
+    if matches!(job.act, JobAct::Retry) && delivery.origin == Origin::Incoming {
+        return Deed::Skip(SkipReason::Forward);
+    }
     if let (JobAct::Retry | JobAct::Resend, Some(refused)) = (&job.act, endpoints::refused(shared, &connection)) {
         match refused.failure {
             Failure::EndpointOff => return Deed::Skip(SkipReason::EndpointOff),

@@ -15,6 +15,8 @@ const EVERY: Duration = Duration::from_secs(60);
 /// The audit log grows slowly, so once an hour is enough for it.
 const AUDIT_EVERY_ROUNDS: u64 = 60;
 const ROWS_MAX: u32 = 1000;
+/// More than come in a minute, so that they do not pile up.
+const RECEIPTS_MAX: u32 = 20_000;
 /// Between two steps, so that writers are not held up for long.
 const BREATH: Duration = Duration::from_millis(100);
 
@@ -42,6 +44,9 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         prune_sessions(&shared).await;
         if let Err(error) = shared.store.prune_alerts(shared.now() - shared.options.log_retention, ROWS_MAX).await {
             tracing::warn!(event = log::RETENTION_HELD_UP, %error, "past alerts could not be removed");
+        }
+        if let Err(error) = shared.store.prune_receipts(shared.now(), RECEIPTS_MAX).await {
+            tracing::warn!(event = log::RETENTION_HELD_UP, %error, "what came in long ago could not be forgotten");
         }
         if round % AUDIT_EVERY_ROUNDS == 0 {
             prune_audit(&shared).await;

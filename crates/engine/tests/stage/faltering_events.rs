@@ -1,9 +1,9 @@
-//! The faltering store's verbs about endpoints and events.
+//! The faltering store's verbs about endpoints, events and sources.
 
 use async_trait::async_trait;
 use postrider_core::Timestamp;
 use postrider_core::endpoint::{LastTest, Verification};
-use postrider_core::id::{ConnectionId, EventId, ProjectId};
+use postrider_core::id::{ConnectionId, EventId, ProjectId, SourceId};
 use postrider_core::subscription::PushSubscription;
 use postrider_store::*;
 
@@ -84,5 +84,30 @@ impl Events for Faltering {
     }
     async fn all_push_subscriptions(&self) -> Result<Vec<PushSubscription>, StoreError> {
         self.store.all_push_subscriptions().await
+    }
+}
+
+#[async_trait]
+impl Sources for Faltering {
+    async fn all_sources(&self) -> Result<Vec<SourceRow>, StoreError> {
+        self.store.all_sources().await
+    }
+    async fn reseal_source(&self, id: SourceId, keys: &SourceKeys, version: u32) -> Result<(), StoreError> {
+        self.store.reseal_source(id, keys, version).await
+    }
+    async fn receive(&self, arrival: Arrival) -> Result<Received, StoreError> {
+        self.falter("receive")?;
+        self.store.receive(arrival).await
+    }
+    async fn renew_forward(
+        &self,
+        settlement: Settlement,
+        new: NewDelivery,
+        entry: AuditEntry,
+    ) -> Result<Renewed, StoreError> {
+        self.store.renew_forward(settlement, new, entry).await
+    }
+    async fn prune_receipts(&self, now: Timestamp, rows_max: u32) -> Result<u64, StoreError> {
+        self.store.prune_receipts(now, rows_max).await
     }
 }

@@ -24,6 +24,7 @@ pub mod people;
 pub mod retention;
 pub mod security;
 pub mod settle;
+pub mod sources;
 pub mod topics;
 pub mod walk;
 pub mod window;
@@ -181,6 +182,12 @@ macro_rules! conformance_suite {
                 d40_a_connection_that_is_gone_is_left_out,
                 events_are_listed_newest_first_over_all_topics,
             }
+            sources {
+                r12_a_source_is_changed_only_by_whoever_saw_it_and_shares_no_topic,
+                r12_what_came_before_is_known_by_its_id_and_then_by_its_signature,
+                r12_a_webhook_without_room_leaves_nothing_not_even_its_receipt,
+                r12_a_new_forward_takes_the_place_of_a_dead_one_with_the_same_body,
+            }
             retention {
                 v07_the_log_goes_in_bounded_steps_oldest_first,
                 d07_what_waits_and_the_dlq_are_never_pruned,
@@ -264,6 +271,9 @@ macro_rules! conformance_suite {
             endpoints {
                 d46_an_endpoint_comes_with_its_keys_and_goes_with_its_connection,
             }
+            sources {
+                r12_a_webhook_and_its_receipts_survive_a_kill_together,
+            }
             health {
                 v04_health_is_written_with_the_attempt_and_survives_a_kill,
                 v03_a_late_success_does_not_undo_a_410,
@@ -317,6 +327,7 @@ mod tests {
             include_str!("ownership.rs"),
             include_str!("window.rs"),
             include_str!("settle.rs"),
+            include_str!("sources.rs"),
             include_str!("commands.rs"),
             include_str!("configuration.rs"),
             include_str!("configure.rs"),

@@ -103,6 +103,12 @@ impl Data {
                 self.create_connection(&connection)?;
                 self.create_endpoint(&row)
             }
+            Change::CreateDestination { connection, row, subscription } => {
+                self.refuse_taken_push(&subscription)?;
+                self.create_connection(&connection)?;
+                self.create_endpoint(&row)?;
+                self.create_push(*subscription)
+            }
             Change::ReplaceEndpoint { connection, version, verification, switches_on } => {
                 self.replace_connection(&connection, version)?;
                 self.change_endpoint(connection.id, verification, switches_on)
@@ -111,6 +117,9 @@ impl Data {
             Change::CreatePushSubscription(subscription) => self.create_push(*subscription),
             Change::ReplacePushSubscription { subscription, version } => self.replace_push(*subscription, version),
             Change::DeletePushSubscription(id) => self.delete_push(id),
+            Change::CreateSource(row) => self.create_source(*row),
+            Change::ReplaceSource { row, version } => self.replace_source(*row, version),
+            Change::DeleteSource(id) => self.delete_source(id),
             Change::CreateJob { job, active_max } => self.create_job(*job, active_max),
             Change::SetJobState { id, version, state, now } => self.set_job_state(id, version, state, now).map(drop),
         }

@@ -40,7 +40,7 @@ impl Events for MemoryStore {
 }
 
 impl Data {
-    fn publish_event(&mut self, event: NewEvent) -> Result<PublishedEvent, StoreError> {
+    pub(super) fn publish_event(&mut self, event: NewEvent) -> Result<PublishedEvent, StoreError> {
         let project_id = event.project_id;
         let is_known = || self.places_of(project_id).iter().any(|place| self.messages[place].id == event.message.id);
         if event.id_is_given && is_known() {
@@ -59,7 +59,7 @@ impl Data {
     }
 
     /// Several of them may go to one queue.
-    fn check_room(&self, deliveries: &[NewDelivery]) -> Result<(), StoreError> {
+    pub(super) fn check_room(&self, deliveries: &[NewDelivery]) -> Result<(), StoreError> {
         let mut asked: BTreeMap<ConnectionId, (u64, u64)> = BTreeMap::new();
         for new in deliveries {
             let bytes = new.body.bytes.len() as u64;
@@ -157,6 +157,12 @@ impl Data {
         if target.is_none_or(|target| target.project_id != project_id) {
             return Err(StoreError::NotFound { what: "connection" });
         }
+        self.refuse_taken_push(subscription)
+    }
+
+    /// Under a name that another one of the project has.
+    pub(super) fn refuse_taken_push(&self, subscription: &PushSubscription) -> Result<(), StoreError> {
+        let project_id = subscription.project_id;
         let mut others = self.push_subscriptions.values().filter(|known| known.id != subscription.id);
         if others.any(|known| known.project_id == project_id && known.name == subscription.name) {
             return Err(StoreError::Conflict(format!("there is a subscription `{}` already", subscription.name)));

@@ -24,6 +24,7 @@ mod rows;
 mod security;
 mod settle;
 mod signals;
+mod sources;
 mod topics;
 mod vitals;
 mod window;

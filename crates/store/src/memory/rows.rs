@@ -11,8 +11,8 @@ use postrider_core::attempt::Attempt;
 use postrider_core::connection::Connection;
 use postrider_core::delivery::{Delivery, Position, Status};
 use postrider_core::id::{
-    AlertId, AuditId, BodyId, CommandId, ConnectionId, DeliveryId, JobId, KeyId, ProjectId, QueueId, SecurityId,
-    SubscriptionId, TopicId, UserId, WorkerId,
+    AlertId, AuditId, BodyId, CommandId, ConnectionId, DeliveryId, EventId, JobId, KeyId, ProjectId, QueueId,
+    SecurityId, SourceId, SubscriptionId, TopicId, UserId, WorkerId,
 };
 use postrider_core::security::SecurityDefinition;
 use postrider_core::subscription::PushSubscription;
@@ -23,6 +23,7 @@ use crate::credentials::ApiKey;
 use crate::endpoints::EndpointRow;
 use crate::people::{Session, TokenHash, User};
 use crate::records::*;
+use crate::sources::SourceRow;
 use crate::{Job, KeptAnswer, StoreError, StoreLimits};
 
 #[derive(Default)]
@@ -54,6 +55,9 @@ pub(super) struct Data {
     /// What each subscription has not acknowledged yet.
     pub owed: BTreeMap<(SubscriptionId, i64), Owed>,
     pub endpoints: BTreeMap<ConnectionId, EndpointRow>,
+    pub sources: BTreeMap<SourceId, SourceRow>,
+    /// What came in, by its hash, and until when that is remembered.
+    pub receipts: BTreeMap<[u8; 32], (EventId, Timestamp)>,
     pub push_subscriptions: BTreeMap<SubscriptionId, PushSubscription>,
     pub api_keys: BTreeMap<KeyId, ApiKey>,
     pub users: BTreeMap<UserId, User>,

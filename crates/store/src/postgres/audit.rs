@@ -13,7 +13,7 @@ use super::rows::{Cells, from_json, json};
 use super::work::Work;
 use super::{
     PostgresStore, commands, configuration, configure, credentials, endpoints, events, health, jobs, people, security,
-    settle, topics,
+    settle, sources, topics,
 };
 use crate::audit::{AuditEntry, AuditFilter, AuditLog, Change};
 use crate::{Command, CommandAnswer, ConfigChange, Page, PageRequest, Settled, Settlement, StoreError};
@@ -113,6 +113,11 @@ async fn make(work: &Work, change: &Change) -> Outcome<()> {
             configuration::create_connection(work, connection).await?;
             endpoints::create(work, row).await
         }
+        Change::CreateDestination { connection, row, subscription } => {
+            configuration::create_connection(work, connection).await?;
+            endpoints::create(work, row).await?;
+            events::create_push(work, subscription).await
+        }
         Change::ReplaceEndpoint { connection, version, verification, switches_on } => {
             configuration::replace_connection(work, connection, *version).await?;
             health::change(work, connection.id, *verification, *switches_on).await
@@ -123,6 +128,9 @@ async fn make(work: &Work, change: &Change) -> Outcome<()> {
             events::replace_push(work, subscription, *version).await
         }
         Change::DeletePushSubscription(id) => events::delete_push(work, *id).await,
+        Change::CreateSource(row) => sources::create(work, row).await,
+        Change::ReplaceSource { row, version } => sources::replace(work, row, *version).await,
+        Change::DeleteSource(id) => sources::delete(work, *id).await,
         Change::CreateJob { job, active_max } => jobs::create(work, job, *active_max).await,
         Change::SetJobState { id, version, state, now } => {
             jobs::set_state(work, *id, *version, *state, *now).await.map(drop)

@@ -46,7 +46,7 @@ impl Events for PostgresStore {
     }
 }
 
-async fn publish(work: &Work, event: &NewEvent) -> Outcome<PublishedEvent> {
+pub(super) async fn publish(work: &Work, event: &NewEvent) -> Outcome<PublishedEvent> {
     if event.id_is_given {
         // Two who publish the same id at once take turns.
         #[allow(clippy::cast_possible_truncation, reason = "any 64 bits of it will do")]

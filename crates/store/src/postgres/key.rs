@@ -59,6 +59,7 @@ ids!(
     KeyId,
     ProjectId,
     SecurityId,
+    SourceId,
     SubscriptionId,
     TopicId,
     WorkerId,

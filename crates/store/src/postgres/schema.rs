@@ -267,4 +267,15 @@ CREATE TABLE push_subscription (
   version bigint NOT NULL, created_at bigint NOT NULL, updated_at bigint NOT NULL, UNIQUE (project_id, name)
 );
 CREATE INDEX push_subscription_by_connection ON push_subscription (connection_id);
+
+-- Hashes of tokens, never a token; secrets as the vault sealed them. `topic` is what `written` says, for the index.
+CREATE TABLE webhook_source (
+  id uuid PRIMARY KEY, project_id uuid NOT NULL, name text COLLATE "C" NOT NULL, topic text COLLATE "C" NOT NULL, written text NOT NULL,
+  token_hash bytea NOT NULL UNIQUE, former_token_hash bytea, former_token_until bigint, sealed text, former_sealed text,
+  former_sealed_until bigint, version bigint NOT NULL, created_at bigint NOT NULL, updated_at bigint NOT NULL,
+  UNIQUE (project_id, name), UNIQUE (project_id, topic)
+);
+-- What came in, by the hash of its id or of what was signed.
+CREATE TABLE webhook_receipt (hash bytea PRIMARY KEY, event_id uuid NOT NULL, ends_at bigint NOT NULL);
+CREATE INDEX webhook_receipt_by_end ON webhook_receipt (ends_at);
 "#;

@@ -10,7 +10,7 @@ use super::rows::{Columns, from_json, json, key, read_all};
 use super::work::Work;
 use super::{
     SqliteStore, commands, configuration, configure, credentials, endpoints, events, health, jobs, people, security,
-    settle, topics,
+    settle, sources, topics,
 };
 use crate::audit::{AuditEntry, AuditFilter, AuditLog, Change};
 use crate::{Command, CommandAnswer, ConfigChange, Page, PageRequest, Settled, Settlement, StoreError};
@@ -102,6 +102,11 @@ fn make(work: &Work, change: &Change) -> Result<(), StoreError> {
             configuration::create_connection(work, connection)?;
             endpoints::create(work, row)
         }
+        Change::CreateDestination { connection, row, subscription } => {
+            configuration::create_connection(work, connection)?;
+            endpoints::create(work, row)?;
+            events::create_push(work, subscription)
+        }
         Change::ReplaceEndpoint { connection, version, verification, switches_on } => {
             configuration::replace_connection(work, connection, *version)?;
             health::change(work, connection.id, *verification, *switches_on)
@@ -110,6 +115,9 @@ fn make(work: &Work, change: &Change) -> Result<(), StoreError> {
         Change::CreatePushSubscription(subscription) => events::create_push(work, subscription),
         Change::ReplacePushSubscription { subscription, version } => events::replace_push(work, subscription, *version),
         Change::DeletePushSubscription(id) => events::delete_push(work, *id),
+        Change::CreateSource(row) => sources::create(work, row),
+        Change::ReplaceSource { row, version } => sources::replace(work, row, *version),
+        Change::DeleteSource(id) => sources::delete(work, *id),
         Change::CreateJob { job, active_max } => jobs::create(work, job, *active_max),
         Change::SetJobState { id, version, state, now } => jobs::set_state(work, *id, *version, *state, *now).map(drop),
     }

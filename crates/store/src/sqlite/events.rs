@@ -44,7 +44,7 @@ impl Events for SqliteStore {
     }
 }
 
-fn publish(work: &Work, event: &NewEvent) -> Result<PublishedEvent, StoreError> {
+pub(super) fn publish(work: &Work, event: &NewEvent) -> Result<PublishedEvent, StoreError> {
     work.space.check()?;
     if event.id_is_given && is_known(work, event)? {
         return Ok(PublishedEvent::Repeated);
@@ -76,7 +76,7 @@ fn is_known(work: &Work, event: &NewEvent) -> Result<bool, StoreError> {
 }
 
 /// Several of them may go to one queue.
-fn check_room(work: &Work, deliveries: &[NewDelivery]) -> Result<(), StoreError> {
+pub(super) fn check_room(work: &Work, deliveries: &[NewDelivery]) -> Result<(), StoreError> {
     let mut asked: Vec<(ConnectionId, u64, u64)> = Vec::new();
     for new in deliveries {
         let bytes = new.body.bytes.len() as u64;

@@ -37,6 +37,7 @@ mod schema;
 mod security;
 mod settle;
 mod signals;
+mod sources;
 mod streams;
 #[cfg(test)]
 mod tests;

@@ -227,4 +227,15 @@ CREATE TABLE push_subscription (
   version INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, UNIQUE (project_id, name)
 );
 CREATE INDEX push_subscription_by_connection ON push_subscription (connection_id);
+
+-- Hashes of tokens, never a token; secrets as the vault sealed them. `topic` is what `written` says, for the index.
+CREATE TABLE webhook_source (
+  id BLOB NOT NULL PRIMARY KEY, project_id BLOB NOT NULL, name TEXT NOT NULL, topic TEXT NOT NULL, written TEXT NOT NULL,
+  token_hash BLOB NOT NULL UNIQUE, former_token_hash BLOB, former_token_until INTEGER, sealed TEXT, former_sealed TEXT,
+  former_sealed_until INTEGER, version INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
+  UNIQUE (project_id, name), UNIQUE (project_id, topic)
+);
+-- What came in, by the hash of its id or of what was signed.
+CREATE TABLE webhook_receipt (hash BLOB PRIMARY KEY, event_id BLOB NOT NULL, ends_at INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX webhook_receipt_by_end ON webhook_receipt (ends_at);
 ";

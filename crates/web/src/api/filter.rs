@@ -124,7 +124,7 @@ pub async fn of_json(state: &AppState, project: ProjectId, given: &RawValue) -> 
     filter.map_err(|problem| problem.within("filter"))
 }
 
-fn query_of(given: &RawValue) -> Result<Query, Problem> {
+pub(super) fn query_of(given: &RawValue) -> Result<Query, Problem> {
     let allowed = "an object with the names of the list's filters";
     let pairs = object_pairs(given.get());
     let pairs = pairs.ok_or_else(|| Problem::field("filter", "`filter` is no object", allowed))?;

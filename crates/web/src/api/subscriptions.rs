@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use postrider_core::connection::ConnectionKind;
 use postrider_core::id::{ConnectionId, EndpointId, ProjectId, SubscriptionId};
+use postrider_core::schedule::LadderTerms;
 use postrider_core::subscription::PushSubscription;
 use postrider_engine::{ConnectionRef, NewSubscription};
 use postrider_store::PageRequest;
@@ -151,7 +152,11 @@ async fn changed(
 }
 
 /// `endpointId`, or the name of any `connection` with its `type` where the name is ambiguous (D40).
-async fn target(state: &AppState, project: ProjectId, fields: &mut Fields) -> Result<Option<ConnectionId>, Problem> {
+pub(super) async fn target(
+    state: &AppState,
+    project: ProjectId,
+    fields: &mut Fields,
+) -> Result<Option<ConnectionId>, Problem> {
     let (endpoint, connection, kind) = (fields.text("endpointId"), fields.text("connection"), fields.text("type"));
     let kind = match kind {
         None => None,
@@ -180,6 +185,18 @@ fn endpoint_id(text: &str) -> Result<EndpointId, (String, &'static str)> {
     text.parse().map_err(|error: postrider_core::id::IdError| (error.to_string(), "an endpoint's id (ep_…)"))
 }
 
+/// What a delivery gets; a connection in rounds has none of it.
+pub(super) fn policy_json(terms: Option<&LadderTerms>) -> Value {
+    json!({
+        "maxAttempts": terms.map(|terms| terms.ladder.max_attempts()),
+        "retryDelays": terms.map(|terms| {
+            terms.ladder.delays().iter().map(|delay| delay.as_secs_f64()).collect::<Vec<_>>()
+        }),
+        "retryableStatuses": terms.map(|terms| terms.retryable_statuses.as_str()),
+        "timeoutSeconds": terms.map(|terms| terms.timeout.as_secs_f64()),
+    })
+}
+
 fn subscription_json(state: &AppState, subscription: &PushSubscription) -> Value {
     let connection = state.engine.connections().into_iter().find(|known| known.id == subscription.connection_id);
     let mut object = Map::new();
@@ -195,17 +212,7 @@ fn subscription_json(state: &AppState, subscription: &PushSubscription) -> Value
     let policy = connection.as_ref().map(|known| &known.spec.policy);
     object.insert("orderingEnabled".into(), policy.is_some_and(|policy| policy.queue.ordered).into());
     let terms = policy.and_then(|policy| subscription.spec.terms(policy));
-    object.insert(
-        "policy".into(),
-        json!({
-            "maxAttempts": terms.as_ref().map(|terms| terms.ladder.max_attempts()),
-            "retryDelays": terms.as_ref().map(|terms| {
-                terms.ladder.delays().iter().map(|delay| delay.as_secs_f64()).collect::<Vec<_>>()
-            }),
-            "retryableStatuses": terms.as_ref().map(|terms| terms.retryable_statuses.as_str()),
-            "timeoutSeconds": terms.as_ref().map(|terms| terms.timeout.as_secs_f64()),
-        }),
-    );
+    object.insert("policy".into(), policy_json(terms.as_ref()));
     let warning = policy.and_then(|policy| subscription.spec.warning(policy));
     object.insert("warnings".into(), warning.into_iter().collect::<Vec<_>>().into());
     object.insert("version".into(), subscription.version.into());

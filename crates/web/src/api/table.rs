@@ -3,9 +3,10 @@
 use postrider_core::access::{Scope, ScopeSet};
 
 use super::{
-    alerts, audit, channels, configuration, connections, deliveries, delivery_acts, dlq, docs, documentation,
-    endpoint_acts, endpoints, events, health, jobs, keys, metrics, ping, projects, publish_batch, queues, raw,
-    schedule, security, send, services, subscriptions, topic_messages, topics, transformations, users,
+    alerts, audit, channels, configuration, connections, deliveries, delivery_acts, destinations, dlq, docs,
+    documentation, endpoint_acts, endpoints, events, forwards, health, ingress, jobs, keys, metrics, ping, projects,
+    publish_batch, queues, raw, schedule, security, send, services, sources, subscriptions, topic_messages, topics,
+    transformations, users,
 };
 use crate::routes::{Needs, Routes};
 
@@ -43,9 +44,8 @@ pub fn routes() -> Routes {
         .get("/api/v1/export", Needs::AnyKey(ADMIN), configuration::export, docs::configuration::export)
         .get("/api/v1/alerts", Needs::Installation(READ), alerts::of_installation, docs::alerts::of_installation)
         .get("/api/v1/audit", Needs::Installation(ADMIN), audit::of_all, docs::audit::of_all);
-    of_webhooks(of_people(of_topics(of_jobs(of_deliveries(of_security(of_channels(of_connections(of_project(
-        routes,
-    )))))))))
+    let routes = of_deliveries(of_security(of_channels(of_connections(of_project(routes)))));
+    of_incoming(of_webhooks(of_people(of_topics(of_jobs(routes)))))
 }
 
 fn of_people(routes: Routes) -> Routes {
@@ -233,6 +233,39 @@ fn of_webhooks(routes: Routes) -> Routes {
         .put(in_project!("/subscriptions/{subscription}"), admin, subscriptions::replace, docs::subscriptions::replace)
         .patch(in_project!("/subscriptions/{subscription}"), admin, subscriptions::change, docs::subscriptions::change)
         .delete(in_project!("/subscriptions/{subscription}"), admin, subscriptions::delete, docs::subscriptions::delete)
+}
+
+/// R12.
+fn of_incoming(routes: Routes) -> Routes {
+    let [read, operate, admin] = [READ, OPERATE, ADMIN].map(Needs::InProject);
+    routes
+        .post_keyed("/ingress/{token}", Needs::Nobody, ingress::receive, docs::ingress::receive)
+        .get(in_project!("/sources"), read, sources::list, docs::sources::list)
+        .post(in_project!("/sources"), admin, sources::create, docs::sources::create)
+        .get(in_project!("/sources/{source}"), read, sources::one, docs::sources::one)
+        .put(in_project!("/sources/{source}"), admin, sources::replace, docs::sources::replace)
+        .patch(in_project!("/sources/{source}"), admin, sources::change, docs::sources::change)
+        .delete(in_project!("/sources/{source}"), admin, sources::delete, docs::sources::delete)
+        .post(in_project!("/sources/{source}/rotate-token"), admin, sources::rotate_token, docs::sources::rotate_token)
+        .post(
+            in_project!("/sources/{source}/rotate-secret"),
+            admin,
+            sources::rotate_secret,
+            docs::sources::rotate_secret,
+        )
+        .post(in_project!("/sources/{source}/replay"), operate, sources::replay, docs::sources::replay)
+        .get(in_project!("/destinations"), read, destinations::list, docs::destinations::list)
+        .post(in_project!("/destinations"), admin, destinations::create, docs::destinations::create)
+        .get(in_project!("/destinations/{destination}"), read, destinations::one, docs::destinations::one)
+        .patch(in_project!("/destinations/{destination}"), admin, destinations::change, docs::destinations::change)
+        .delete(in_project!("/destinations/{destination}"), admin, destinations::delete, docs::destinations::delete)
+        .get(in_project!("/forwards"), read, forwards::list, docs::forwards::list)
+        .get(in_project!("/forwards/{id}"), read, forwards::one, docs::forwards::one)
+        .post(in_project!("/forwards/{id}/retry"), operate, forwards::retry, docs::forwards::retry_forward)
+        .get(in_project!("/incoming-dlq"), read, forwards::failed, docs::forwards::failed)
+        .post(in_project!("/incoming-dlq/retry"), operate, forwards::retry_several, docs::forwards::retry_several)
+        .get(in_project!("/incoming-dlq/{id}"), read, forwards::one_failed, docs::forwards::one_failed)
+        .post(in_project!("/incoming-dlq/{id}/retry"), operate, forwards::retry, docs::forwards::retry)
 }
 
 /// What changes no setting.

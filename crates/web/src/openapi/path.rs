@@ -22,6 +22,12 @@ fn meaning(before: &str, name: &str) -> Option<(Schema, &'static str)> {
         ("users", "user") => (Schema::text().example("ada@example.org"), "The user, by id or by name."),
         ("deliveries" | "dlq", "id") => (shapes::delivery_id(), "The delivery, by its id: the `msg_id` of a result."),
         ("jobs", "id") => (Schema::id("job_"), "The job, by its id."),
+        ("sources", "source") => (shapes::name().example("GitHub"), "The source, by its name or its id."),
+        ("destinations", "destination") => (Schema::id("dst_"), "The destination, by its id."),
+        ("forwards" | "incoming-dlq", "id") => (Schema::id("fwd_"), "The forward, by its id."),
+        ("ingress", "token") => {
+            (Schema::text().example("in_Zm9yIHRoZSBkb2N1bWVudGF0aW9uIG9ubHkuLi4uLi4"), "The source's token.")
+        }
         ("raw", "rest") => {
             (Schema::text().example("invoices/17"), "The path at the remote system; it may have slashes in it.")
         }

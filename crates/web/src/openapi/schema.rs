@@ -42,6 +42,12 @@ pub struct Member {
     is_shown: bool,
 }
 
+impl Member {
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
 /// A member that is always there.
 pub fn always(name: impl Into<String>, schema: Schema) -> Member {
     Member { name: name.into(), schema, is_required: true, is_shown: true }

@@ -7,7 +7,7 @@ use postrider_core::ack::AckCode;
 use postrider_core::delivery::{Label, Origin, Status};
 use serde_json::json;
 
-use super::schema::{Schema, always, rarely, sometimes};
+use super::schema::{Member, Schema, always, rarely, sometimes};
 
 /// `{"data": […], "next_cursor": …}`
 pub fn page(entry: Schema) -> Schema {
@@ -60,10 +60,14 @@ pub fn time_or_null() -> Schema {
 }
 
 pub fn delivery() -> Schema {
+    Schema::object(delivery_members()).named("Delivery")
+}
+
+pub fn delivery_members() -> Vec<Member> {
     let labels = [Label::Waiting, Label::Retrying, Label::Delivered, Label::NotDelivered].map(Label::as_str);
     let pairs = Schema::list(Schema::list(Schema::text()).length(2, 2)).example(json!([["page", "1"]]));
     let max_attempts = Schema::count().or_null().describe("Of a ladder; rounds go on as long as their policy says.");
-    Schema::object([
+    vec![
         always("id", delivery_id()),
         always("cid", cid()),
         always("status", status()),
@@ -107,8 +111,7 @@ pub fn delivery() -> Schema {
                 .example("AE")
                 .describe("In a queue: the code that the receiver refused its head with for good."),
         ),
-    ])
-    .named("Delivery")
+    ]
 }
 
 pub fn attempt() -> Schema {

@@ -6,6 +6,7 @@ pub enum Tag {
     Deliveries,
     DeadLetters,
     Webhooks,
+    Incoming,
     Jobs,
     Connections,
     Channels,
@@ -20,11 +21,12 @@ pub enum Tag {
 }
 
 impl Tag {
-    pub const ALL: [Tag; 15] = [
+    pub const ALL: [Tag; 16] = [
         Tag::Sending,
         Tag::Deliveries,
         Tag::DeadLetters,
         Tag::Webhooks,
+        Tag::Incoming,
         Tag::Jobs,
         Tag::Connections,
         Tag::Channels,
@@ -44,6 +46,7 @@ impl Tag {
             Tag::Deliveries => "Deliveries",
             Tag::DeadLetters => "Dead letters",
             Tag::Webhooks => "Webhooks: events, endpoints, subscriptions",
+            Tag::Incoming => "Incoming webhooks: sources, destinations, forwards",
             Tag::Jobs => "Bulk acts and jobs",
             Tag::Connections => "Connections and their queues",
             Tag::Channels => "Channels and services",
@@ -69,6 +72,9 @@ impl Tag {
             Tag::DeadLetters => "Failed messages: what could not be delivered and waits for somebody.",
             Tag::Webhooks => {
                 "Publish what has happened; whoever subscribed to it is sent it, signed and retried on a ladder."
+            }
+            Tag::Incoming => {
+                "Take in what providers send, verified and once, and forward it to each destination until it is there."
             }
             Tag::Jobs => {
                 "One act over many deliveries, by ids or by filter. It goes on by itself and survives a restart."

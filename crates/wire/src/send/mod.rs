@@ -5,6 +5,7 @@ pub(crate) mod cause;
 mod check;
 pub(crate) mod connect;
 mod fhir;
+mod forward;
 pub mod http;
 pub(crate) mod link;
 pub mod many;

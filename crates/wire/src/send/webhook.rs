@@ -9,21 +9,22 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, He
 use postrider_core::Timestamp;
 use postrider_core::connection::WebhookTarget;
 use postrider_core::delivery::EventRef;
+use postrider_core::envelope::Payload;
 use postrider_core::settings::headers::is_reserved_header;
 
 use super::request::{IDEMPOTENCY_KEY, Unsendable, continue_trace, text_value};
 use super::route::Route;
-use super::{OUR_USER_AGENT, Outgoing};
+use super::{OUR_USER_AGENT, Outgoing, forward};
 use crate::signature::SigningKey;
 
 const WEBHOOK_ID: HeaderName = HeaderName::from_static("webhook-id");
 const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
 const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
-const DELIVERY: HeaderName = HeaderName::from_static("x-postrider-delivery");
-const EVENT: HeaderName = HeaderName::from_static("x-postrider-event");
-const EVENT_ID: HeaderName = HeaderName::from_static("x-postrider-event-id");
+pub(super) const DELIVERY: HeaderName = HeaderName::from_static("x-postrider-delivery");
+pub(super) const EVENT: HeaderName = HeaderName::from_static("x-postrider-event");
+pub(super) const EVENT_ID: HeaderName = HeaderName::from_static("x-postrider-event-id");
+pub(super) const ATTEMPT: HeaderName = HeaderName::from_static("x-postrider-attempt");
 const TEST: HeaderName = HeaderName::from_static("x-postrider-test");
-const ATTEMPT: HeaderName = HeaderName::from_static("x-postrider-attempt");
 
 /// What one attempt at an endpoint carries beside the request.
 #[derive(Clone, Debug)]
@@ -48,6 +49,12 @@ impl WebhookAttempt {
     pub fn probe(event: Option<EventRef>) -> Self {
         WebhookAttempt { is_probe: true, ..WebhookAttempt::of(event) }
     }
+
+    /// A webhook that came in and goes on as it is: with its own headers, and unsigned (R12).
+    pub fn goes_as_it_arrived(&self) -> bool {
+        let is_so = self.event.as_ref().is_some_and(|event| event.payload == Payload::AsArrived);
+        is_so && !self.is_probe
+    }
 }
 
 /// The endpoint's headers give way to the subscription's, and both to ours.
@@ -57,6 +64,9 @@ pub(super) fn headers(
     outgoing: &Outgoing,
     attempt: &WebhookAttempt,
 ) -> Result<HeaderMap, Unsendable> {
+    if attempt.goes_as_it_arrived() {
+        return forward::headers(route, target, outgoing, attempt);
+    }
     let mut map = HeaderMap::with_capacity(16 + target.custom_headers.len());
     for (name, value) in target.custom_headers.iter().chain(outgoing.head.headers.iter()) {
         let unsendable = || Unsendable::Header(name.to_owned());

@@ -10,12 +10,15 @@ pub mod configuration;
 pub mod connections;
 pub mod deliveries;
 pub mod delivery_acts;
+pub mod destinations;
 pub mod dlq;
 pub mod documentation;
 pub mod endpoint_acts;
 pub mod endpoints;
 pub mod events;
+pub mod forwards;
 pub mod health;
+pub mod ingress;
 pub mod jobs;
 pub mod keys;
 pub mod metrics;
@@ -28,6 +31,7 @@ pub mod schedule;
 pub mod security;
 pub mod send;
 pub mod services;
+pub mod sources;
 pub mod subscriptions;
 pub mod topic_messages;
 pub mod topics;
@@ -101,6 +105,17 @@ fn filters(mut operation: Operation) -> Operation {
         );
     }
     operation.refuses([CONFLICT])
+}
+
+/// The same for forwards, which have ids of their own and come in only one way.
+fn filters_of_forwards(operation: Operation) -> Operation {
+    let mut operation = filters(operation);
+    operation.parameters.retain(|parameter| !["id", "origin"].contains(&parameter.name.as_str()));
+    operation
+        .query("id", Schema::id("fwd_"), "One forward.")
+        .query("source", Schema::id("src_"), "The source that they came in at.")
+        .query("destination", Schema::id("dst_"), "Where they go.")
+        .refuses([NOT_FOUND])
 }
 
 /// A filter as the member of a JSON object: the same names, with plain values or lists of them.

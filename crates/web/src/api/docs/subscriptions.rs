@@ -30,13 +30,17 @@ fn changes() -> Schema {
     Schema::closed(all).named("PushSubscriptionChange")
 }
 
-fn subscription() -> Schema {
-    let policy = Schema::object([
+pub(super) fn policy() -> Schema {
+    Schema::object([
         always("maxAttempts", Schema::count().or_null()),
         always("retryDelays", Schema::list(Schema::number()).or_null().example(json!([60, 300]))),
         always("retryableStatuses", Schema::text().or_null().example("408,429,500-599")),
         always("timeoutSeconds", Schema::number().or_null().example(30)),
-    ]);
+    ])
+    .describe("What a delivery gets.")
+}
+
+fn subscription() -> Schema {
     let members = vec![
         always("id", Schema::id("sub_")),
         always("name", shapes::name()),
@@ -46,7 +50,7 @@ fn subscription() -> Schema {
         always("enabled", Schema::flag().example(true)),
         always("connectionId", shapes::connection_id()),
         always("orderingEnabled", Schema::flag().describe("Order is kept per endpoint: its `ordered`.")),
-        always("policy", policy.describe("What a delivery gets.")),
+        always("policy", policy()),
         always("warnings", Schema::list(Schema::text()).example(json!([]))),
         always("version", Schema::count()),
         always("createdAt", Schema::time()),

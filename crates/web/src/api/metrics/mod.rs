@@ -45,6 +45,7 @@ pub async fn metrics(Acting(state): Acting) -> Result<Response, Problem> {
         about_files(&mut page, files);
     }
     about_engine(&mut page, &state.engine.figures());
+    about_incoming(&mut page, &state.engine.incoming_figures());
     if let Some(statistics) = state.read().statistics() {
         about_store(&mut page, statistics);
     }
@@ -182,6 +183,14 @@ fn about_engine(page: &mut Page, figures: &Figures) {
     let name = "postrider_attempts_total";
     page.family(name, "counter", "Attempts made, by what came of them: delivered, or the code of the failure.");
     for (outcome, count) in &figures.attempts {
+        page.sample(name, &format!("outcome=\"{outcome}\""), count);
+    }
+}
+
+fn about_incoming(page: &mut Page, figures: &BTreeMap<&'static str, u64>) {
+    let name = "postrider_incoming_webhooks_total";
+    page.family(name, "counter", "Webhooks that came in, by what came of them: accepted, or why not.");
+    for (outcome, count) in figures {
         page.sample(name, &format!("outcome=\"{outcome}\""), count);
     }
 }
