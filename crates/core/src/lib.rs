@@ -20,6 +20,7 @@ pub mod envelope;
 pub mod explanation;
 mod failure;
 pub mod fhir;
+pub mod flow;
 pub mod growth;
 pub mod health;
 pub mod http_url;

@@ -10,6 +10,7 @@ use postrider_core::alert::Alert;
 use postrider_core::connection::{Connection, check_name};
 use postrider_core::delivery::Delivery;
 use postrider_core::envelope;
+use postrider_core::flow::FlowRange;
 use postrider_core::id::{ConnectionId, KeyId, ProjectId};
 use postrider_core::settings::objects::ProjectSpec;
 use postrider_core::{Secret, SettingError, Timestamp, Wait};
@@ -21,6 +22,7 @@ use serde_json::{Map, Value, json};
 use crate::actor::Actor;
 use crate::audit::Describe as _;
 use crate::engine::Engine;
+use crate::flows::{Flow, Pulse};
 use crate::keys::{KeyHolder, KeyRefused, RefusedUse, hash_of};
 use crate::refusal::Refusal;
 use crate::shared::Shared;
@@ -72,6 +74,18 @@ impl Engine {
         shared.store.change(Change::ReplaceProject(project.clone()), entry).await?;
         shared.projects.put(&project);
         Ok(project)
+    }
+
+    // The recent past.
+
+    /// What a project's attempts came to, oldest first, each bucket with the time at which it begins. Of this process, since its start.
+    pub fn flow(&self, project: ProjectId, range: FlowRange) -> Vec<(Timestamp, Flow)> {
+        self.shared.flows.of_project(project, range, self.shared.now())
+    }
+
+    /// The last hour of a connection by the minute; `None` when nothing was attempted in it.
+    pub fn pulse(&self, connection: ConnectionId) -> Option<Vec<Pulse>> {
+        self.shared.flows.of_connection(connection, self.shared.now())
     }
 
     // Keys.

@@ -88,6 +88,9 @@ impl Shared {
     /// One more is in the queue's DLQ: its action may be due, and somebody may want to know.
     pub fn dead_lettered(&self, queue_id: QueueId, delivery_id: DeliveryId) {
         self.sweeps.dead_letter(queue_id);
+        if let Some(connection) = self.connections.get(queue_id) {
+            self.flows.dead_lettered(connection.project_id, self.now());
+        }
         self.announcer.put(Announcement::DeadLetter { queue_id, delivery_id });
     }
 

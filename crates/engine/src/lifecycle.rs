@@ -23,6 +23,7 @@ use crate::dice::Dice;
 use crate::dispatcher::{self, Queues};
 use crate::endpointing;
 use crate::endpoints::Endpoints;
+use crate::flows::Flows;
 use crate::intake::{self, Intake};
 use crate::jobs::{self, JobNotice};
 use crate::keyed_calls::KeyedCalls;
@@ -110,6 +111,7 @@ pub(crate) async fn start(
         quotas: Quotas::default(),
         jobs: JobNotice::default(),
         tally: Tally::default(),
+        flows: Flows::default(),
         vitals,
         remotes: Remotes::default(),
         services: LocalServices::default(),

@@ -27,6 +27,7 @@ use crate::connections::Connections;
 use crate::dice::Dice;
 use crate::dispatcher::Queues;
 use crate::endpoints::Endpoints;
+use crate::flows::Flows;
 use crate::intake::Intake;
 use crate::jobs::JobNotice;
 use crate::keyed_calls::KeyedCalls;
@@ -79,6 +80,7 @@ pub(crate) struct Shared {
     pub quotas: Quotas,
     pub jobs: JobNotice,
     pub tally: Tally,
+    pub flows: Flows,
     pub vitals: Vitals,
     pub remotes: Remotes,
     pub services: LocalServices,

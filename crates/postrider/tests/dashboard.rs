@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use cli_parts::Cli;
-use harness::{Api, KEY};
+use harness::{Api, KEY, Receiver};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
@@ -184,5 +184,22 @@ async fn p07_users_are_made_and_changed_by_command() {
             let found = bytes.windows(password.len()).any(|window| window == password.as_bytes());
             assert!(!found, "{}", path.display());
         }
+    }
+}
+
+/// Every form that sets something up, with script and without; axe-core finds nothing serious on any page, in light and in dark.
+#[tokio::test(flavor = "multi_thread")]
+async fn i09_p05_everything_is_set_up_and_looked_after_in_a_browser() {
+    let dir = tempfile::tempdir().unwrap();
+    let receiver = Receiver::start().await;
+    let fresh = Fresh::start(&[], Some(dir.path()), "listening on ").await;
+    browse("browser_setup.cjs", &[&fresh.link, KEY, &receiver.address]).await;
+    let log = fresh.json(&["audit", "list"]).await;
+    let who = |action: &str| {
+        let entry = log["data"].as_array().unwrap().iter().find(|entry| entry["action"] == action);
+        entry.map(|entry| entry["actor"]["name"].as_str().unwrap().to_owned())
+    };
+    for action in ["connection.create", "endpoint.create", "key.create", "security.create", "topic.create"] {
+        assert_eq!(who(action).as_deref(), Some("ada@example.org"), "{action}: {log}");
     }
 }

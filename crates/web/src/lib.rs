@@ -6,7 +6,6 @@
 pub mod api;
 pub mod auth;
 pub mod body_view;
-#[allow(dead_code, reason = "the parts of the frame are there before all pages that use them")]
 mod dashboard;
 mod difference;
 mod edit_text;

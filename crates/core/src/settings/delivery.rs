@@ -2,10 +2,14 @@
 //!
 //! This module must not know what kind of connection it reads for.
 
+use serde_json::{Map, Value};
+
 use super::ladder;
 use super::ladder::{LADDER_KEYS, first_ladder_key};
 use super::reader::Reader;
+use super::{KindSettings, SettingError};
 use crate::Wait;
+use crate::connection::ConnectionKind;
 use crate::policy::{DeliveryPolicy, DlqAction, DlqPolicy, QueuePolicy};
 use crate::schedule::{Backoff, Schedule};
 use crate::topic::TopicName;
@@ -53,6 +57,20 @@ pub(super) fn read(reader: &mut Reader<'_>, not_here: &'static [(&'static str, &
     let ten_years_s = EXPIRES_AFTER_MAX.as_secs_f64();
     policy.expires_after = reader.decimal("expires_after", 0.001..=ten_years_s).map(millis);
     policy
+}
+
+/// Only the policy of settings whose other keys may not be there yet: for a look at what it would do.
+///
+/// # Errors
+/// All delivery keys that are refused, each with its field.
+pub fn policy_of(kind: ConnectionKind, written: &Map<String, Value>) -> Result<DeliveryPolicy, Vec<SettingError>> {
+    let settings = KindSettings::of(kind);
+    let mut reader = Reader::new(written, settings.keys());
+    let policy = match kind {
+        ConnectionKind::Webhook => read_of_endpoint(&mut reader, settings.not_here),
+        _ => read(&mut reader, settings.not_here),
+    };
+    reader.finish(Some(policy))
 }
 
 /// The same for a webhook endpoint: the preset `webhook` unless the keys say rounds, and always with a queue.

@@ -19,6 +19,7 @@ mod endpoints;
 mod events;
 mod fhir_call;
 mod filter;
+mod flow;
 mod forwards;
 mod health;
 pub(crate) mod idempotency;
@@ -49,6 +50,7 @@ mod transformations;
 mod users;
 mod wsdl;
 
+pub(crate) use camel::shown as camel_name;
 pub use documentation::openapi_document;
 pub use health::while_starting;
 pub use raw::RemoteAnswer;

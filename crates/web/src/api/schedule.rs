@@ -1,12 +1,15 @@
 //! `/schedule`: when the attempts of a connection's policy, or of a preset, would be made if all of them failed (P08).
 
 use axum::response::Response;
+use postrider_core::connection::ConnectionKind;
 use postrider_core::policy::DeliveryPolicy;
 use postrider_core::schedule::Schedule;
 use postrider_core::schedule::preview::schedule_preview;
+use postrider_core::settings::delivery::policy_of;
+use postrider_engine::Refusal;
 use serde_json::{Value, json};
 
-use super::{Acting, connection_ref, ok};
+use super::{Acting, Input, connection_ref, ok};
 use crate::problem::{Problem, clipped};
 use crate::read::{Query, Segments};
 
@@ -33,6 +36,27 @@ pub async fn of_preset(mut query: Query) -> Result<Response, Problem> {
             return Err(Problem::bad_request("preset", message, PRESETS));
         }
     };
+    Ok(ok(&schedule_json(&policy)))
+}
+
+/// The same of settings that nobody has stored: `type` and the keys of a connection, of which only those of the delivery are looked at (P08).
+pub async fn of_settings(
+    Acting(state): Acting,
+    segments: Segments,
+    query: Query,
+    mut input: Input,
+) -> Result<Response, Problem> {
+    query.finish()?;
+    state.project(&segments).await?;
+    let kind = input.fields.required_text("type");
+    let parsed = kind.as_deref().and_then(ConnectionKind::parse);
+    if let (Some(given), None) = (&kind, parsed) {
+        input.fields.refuse("type", format!("`type` is `{}`", clipped(given)), ConnectionKind::ALLOWED);
+    }
+    let written = input.fields.rest();
+    input.fields.finish(&[])?;
+    let kind = parsed.ok_or_else(|| Problem::field("type", "`type` is missing", ConnectionKind::ALLOWED))?;
+    let policy = policy_of(kind, &written).map_err(Refusal::Invalid)?;
     Ok(ok(&schedule_json(&policy)))
 }
 

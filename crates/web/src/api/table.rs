@@ -4,9 +4,9 @@ use postrider_core::access::{Scope, ScopeSet};
 
 use super::{
     alerts, audit, channels, configuration, connections, deliveries, delivery_acts, destinations, dlq, docs,
-    documentation, endpoint_acts, endpoints, events, forwards, health, ingress, jobs, keys, metrics, ping, projects,
-    publish_batch, queues, raw, schedule, security, send, services, sources, subscriptions, topic_messages, topics,
-    transformations, users,
+    documentation, endpoint_acts, endpoints, events, flow, forwards, health, ingress, jobs, keys, metrics, ping,
+    projects, publish_batch, queues, raw, schedule, security, send, services, sources, subscriptions, topic_messages,
+    topics, transformations, users,
 };
 use crate::routes::{Needs, Routes};
 
@@ -73,6 +73,9 @@ fn of_project(routes: Routes) -> Routes {
         .get(in_project!("/keys/{key}"), admin, keys::one, docs::keys::one)
         .delete(in_project!("/keys/{key}"), admin, keys::revoke, docs::keys::revoke)
         .post(in_project!("/keys/{key}/rotate"), admin, keys::rotate, docs::keys::rotate)
+        .post(in_project!("/schedule"), Needs::InProject(READ), schedule::of_settings, docs::schedule::of_settings)
+        .get(in_project!("/flow"), Needs::InProject(READ), flow::of_project, docs::flow::of_project)
+        .get(in_project!("/flow/connections"), Needs::InProject(READ), flow::of_connections, docs::flow::of_connections)
         .get(in_project!("/alerts"), Needs::InProject(READ), alerts::of_project, docs::alerts::of_project)
         .get(in_project!("/audit"), admin, audit::of_project, docs::audit::of_project)
 }

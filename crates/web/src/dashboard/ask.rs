@@ -22,8 +22,6 @@ pub struct Refused {
     pub status: StatusCode,
     pub detail: String,
     pub errors: Vec<RefusedField>,
-    /// The machine-readable word of some refusals.
-    pub code: Option<String>,
 }
 
 /// A field that was refused: what is wrong, and what is allowed.
@@ -32,6 +30,16 @@ pub struct RefusedField {
     pub field: String,
     pub message: String,
     pub allowed: Option<String>,
+    /// Of an imported file.
+    pub line: Option<u64>,
+}
+
+impl RefusedField {
+    /// In one sentence, with its line where there is one.
+    pub fn told(&self) -> String {
+        let place = self.line.map(|line| format!("line {line}: ")).unwrap_or_default();
+        super::fault::sentence(&format!("{place}{}", self.message))
+    }
 }
 
 #[derive(Deserialize)]
@@ -40,7 +48,6 @@ struct ProblemShape {
     detail: String,
     #[serde(default)]
     errors: Vec<RefusedField>,
-    code: Option<String>,
 }
 
 /// The API on behalf of one caller.
@@ -94,12 +101,11 @@ impl Api {
         }
         let status = response.status();
         let problem = serde_json::from_slice(&content(response).await?);
-        let ProblemShape { detail, errors, code } = problem.unwrap_or(ProblemShape {
+        let ProblemShape { detail, errors } = problem.unwrap_or(ProblemShape {
             detail: status.canonical_reason().unwrap_or("refused").to_owned(),
             errors: Vec::new(),
-            code: None,
         });
-        Err(Refused { status, detail, errors, code })
+        Err(Refused { status, detail, errors })
     }
 }
 
@@ -113,6 +119,5 @@ fn unreadable() -> Refused {
         status: StatusCode::INTERNAL_SERVER_ERROR,
         detail: "something failed on our side; the server goes on".to_owned(),
         errors: Vec::new(),
-        code: None,
     }
 }

@@ -5,7 +5,7 @@ use axum::response::Response;
 use postrider_core::Timestamp;
 use postrider_core::access::Scope;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::fault::{Fault, sentence};
 use super::form::Form;
@@ -23,8 +23,8 @@ pub struct Connection {
     pub address: Option<String>,
     pub url_path: Option<String>,
     pub url: Option<String>,
-    #[serde(default)]
-    pub use_queue: bool,
+    pub ordered: Option<bool>,
+    pub retry_preset: Option<Value>,
     pub state: State,
 }
 
@@ -46,7 +46,35 @@ pub struct Connections {
     pub next_cursor: Option<String>,
 }
 
+/// The last hour of each connection.
+#[derive(Deserialize)]
+pub struct Pulses {
+    data: Vec<Pulse>,
+}
+
+#[derive(Deserialize)]
+struct Pulse {
+    connection: String,
+    #[serde(rename = "type")]
+    kind: String,
+    delivered: Vec<u64>,
+    failed: Vec<u64>,
+}
+
+impl Pulses {
+    /// Nothing for one without attempts.
+    pub fn spark(&self, kind: &str, name: &str) -> String {
+        let found = self.data.iter().find(|pulse| pulse.kind == kind && pulse.connection == name);
+        found.map(|pulse| super::charts::spark(&pulse.delivered, &pulse.failed)).unwrap_or_default()
+    }
+}
+
 impl Connection {
+    /// Strictly one after the other (D17): unless a ladder or the connection itself gives it up.
+    pub fn is_ordered(&self) -> bool {
+        self.ordered.unwrap_or(self.retry_preset.is_none() && self.kind != "webhook")
+    }
+
     /// Where it leads, as far as one line can say it.
     pub fn target(&self) -> String {
         let place = self.host.as_deref().or(self.address.as_deref()).or(self.url.as_deref()).unwrap_or_default();
@@ -78,6 +106,8 @@ struct ConnectionsPage<'a> {
     list: Connections,
     paging: Paging,
     may_operate: bool,
+    may_change: bool,
+    pulses: Pulses,
 }
 
 pub async fn list(mut visit: Visit) -> Result<Response, Fault> {
@@ -85,9 +115,11 @@ pub async fn list(mut visit: Visit) -> Result<Response, Fault> {
     let query = cursor.as_deref().map(|cursor| format!("&cursor={}", segment(cursor))).unwrap_or_default();
     let path = visit.of_project(format!("/connections?limit=100{query}"));
     let list: Connections = visit.api.get(&path).await?;
+    let pulses: Pulses = visit.api.get(&visit.of_project("/flow/connections")).await?;
     let frame = visit.frame("Connections", "connections").await?;
     let paging = Paging::of(&visit.page_of_project("/connections"), cursor.as_deref(), list.next_cursor.as_deref());
-    show(&ConnectionsPage { frame, list, paging, may_operate: visit.may(Scope::Operate), visit: &visit })
+    let (may_operate, may_change) = (visit.may(Scope::Operate), visit.may(Scope::Admin));
+    show(&ConnectionsPage { frame, list, paging, may_operate, may_change, pulses, visit: &visit })
 }
 
 pub async fn pause(visit: Visit, form: Form) -> Response {
@@ -103,7 +135,7 @@ async fn act(visit: &Visit, form: &Form, verb: &str, what: &str) -> Response {
     let (kind, name) = (visit.segments.get("kind"), visit.segments.get("name"));
     let path = visit.of_project(format!("/connections/{}/{verb}?type={}", segment(name), segment(kind)));
     let back = form.way_back(&visit.page_of_project("/connections"));
-    match visit.api.post::<serde_json::Value>(&path, &json!({})).await {
+    match visit.api.post::<Value>(&path, &json!({})).await {
         Ok(_) => visit.done(&back, format!("{name} is {what}.")),
         Err(refused) => visit.not_done(&back, sentence(&refused.detail)),
     }

@@ -19,7 +19,6 @@ pub struct Delivery {
     pub attempts: u32,
     pub max_attempts: Option<u32>,
     pub rounds: u32,
-    pub last_attempt_at: Option<Timestamp>,
     pub next_attempt_at: Option<Timestamp>,
     pub deferred_by: Option<String>,
     /// Until when it is held up, where that is known.

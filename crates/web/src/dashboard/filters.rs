@@ -64,11 +64,6 @@ impl Filters {
             .unwrap_or_default()
     }
 
-    /// Conditions beside the search field.
-    pub fn has_more(&self) -> bool {
-        self.0.iter().any(|(name, _)| !matches!(*name, "id" | "cid" | "event_id" | "error_text"))
-    }
-
     #[must_use]
     pub fn with(mut self, name: &'static str, value: &str) -> Filters {
         self.0.push((name, value.to_owned()));
@@ -148,7 +143,6 @@ mod tests {
             serde_json::json!({"connection": "A & B", "status": ["DLQ", "FAILED"], "created_from": "2026-03-12T12:05:00Z", "error_text": "timed out"})
         );
         assert_eq!((filters.text(), filters.get("connection"), filters.get("path")), ("timed out", "A & B", ""));
-        assert!(filters.has_more() && !Filters::default().has_more());
         assert!(query.finish().is_err(), "what the form does not have is left");
     }
 }

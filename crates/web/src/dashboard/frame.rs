@@ -24,6 +24,8 @@ struct Entry {
     /// Below the project; with `/ui` in front it is of the installation.
     path: &'static str,
     scope: Scope,
+    /// Shown to nobody who is bound to one project.
+    is_of_installation: bool,
 }
 
 struct Group {
@@ -32,7 +34,11 @@ struct Group {
 }
 
 const fn entry(place: &'static str, label: &'static str, path: &'static str, scope: Scope) -> Entry {
-    Entry { place, label, path, scope }
+    Entry { place, label, path, scope, is_of_installation: false }
+}
+
+const fn of_installation(place: &'static str, label: &'static str, path: &'static str) -> Entry {
+    Entry { place, label, path, scope: Scope::Admin, is_of_installation: true }
 }
 
 /// In the order in which people need them: what is wrong, what goes out, what is set up.
@@ -42,13 +48,40 @@ const NAVIGATION: &[Group] = &[
         label: "Deliver",
         entries: &[
             entry("connections", "Connections", "/connections", Scope::Read),
+            entry("endpoints", "Endpoints", "/endpoints", Scope::Read),
+            entry("subscriptions", "Subscriptions", "/subscriptions", Scope::Read),
+            entry("topics", "Topics", "/topics", Scope::Read),
+        ],
+    },
+    Group {
+        label: "Look after",
+        entries: &[
             entry("failed", "Failed Messages", "/failed", Scope::Read),
             entry("failed-forwards", "Failed Forwards", "/failed-forwards", Scope::Read),
             entry("deliveries", "Delivery log", "/deliveries", Scope::Read),
             entry("jobs", "Jobs", "/jobs", Scope::Read),
+            entry("alerts", "Alerts", "/alerts", Scope::Read),
         ],
     },
-    Group { label: "Settings", entries: &[entry("users", "Users", "/users", Scope::Admin)] },
+    Group {
+        label: "Settings",
+        entries: &[
+            entry("security", "Security", "/security", Scope::Read),
+            entry("keys", "Keys", "/keys", Scope::Admin),
+            entry("users", "Users", "/users", Scope::Admin),
+            entry("configuration", "Import and export", "/configuration", Scope::Admin),
+            entry("audit", "Audit log", "/audit", Scope::Admin),
+        ],
+    },
+    Group {
+        label: "Installation",
+        entries: &[
+            of_installation("settings", "Project settings", "/settings"),
+            of_installation("projects", "Projects", "/ui/all-projects"),
+            of_installation("installation-keys", "Keys of all", "/ui/keys"),
+            of_installation("all-users", "Users of all", "/ui/users"),
+        ],
+    },
 ];
 
 /// A link of the navigation as it is shown.
@@ -100,7 +133,8 @@ impl Frame {
         let project = visit.project();
         let named =
             if project.is_empty() { projects.data.first().map_or("", |first| first.name.as_str()) } else { project };
-        frame.navigation = navigation(visit.session.caller.scopes(), named, place);
+        let caller = &visit.session.caller;
+        frame.navigation = navigation(caller.scopes(), caller.only_project().is_some(), named, place);
         frame.project = project.to_owned();
         frame.projects = projects.data;
         frame.way = visit.way.clone();
@@ -128,9 +162,11 @@ impl Frame {
     }
 }
 
-fn navigation(scopes: ScopeSet, project: &str, place: &str) -> Vec<LinkGroup> {
+fn navigation(scopes: ScopeSet, is_bound: bool, project: &str, place: &str) -> Vec<LinkGroup> {
     let groups = NAVIGATION.iter().map(|group| {
-        let shown = group.entries.iter().filter(|entry| scopes.cover(ScopeSet::of(&[entry.scope])));
+        let may_open =
+            |entry: &&Entry| scopes.cover(ScopeSet::of(&[entry.scope])) && !(is_bound && entry.is_of_installation);
+        let shown = group.entries.iter().filter(may_open);
         let links = shown.map(|entry| Link {
             label: entry.label,
             href: if entry.path.starts_with("/ui") {

@@ -4,14 +4,15 @@
 
 use askama::Template;
 use axum::response::Response;
-use postrider_core::Timestamp;
+use postrider_core::{Timestamp, Wait};
 use serde::Deserialize;
 
 use super::answer::redirect;
+use super::charts::{self, Flow};
 use super::connections::{Connection, Connections};
 use super::fault::{Fault, sentence};
 use super::frame::Frame;
-use super::parts::{Count, Moment};
+use super::parts::{Count, Moment, Span};
 use super::visit::{Visit, segment, show};
 
 /// `/ui`: the first project that whoever is logged in can see.
@@ -55,11 +56,69 @@ struct Alerts {
     data: Vec<Alert>,
 }
 
+/// The head of a queue, as far as it says what blocks the others.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Head {
+    id: String,
+    attempts: u64,
+    error: Option<String>,
+    created_at: Timestamp,
+    next_attempt_at: Option<Timestamp>,
+}
+
+#[derive(Deserialize)]
+struct Heads {
+    data: Vec<Head>,
+}
+
+/// A queue whose head has failed, with everything behind it waiting.
+struct Blocked {
+    name: String,
+    queue: String,
+    head: String,
+    attempts: u64,
+    error: String,
+    since: Timestamp,
+    next: Option<Timestamp>,
+    behind: u64,
+}
+
+/// A head that fails is told of once it has waited for so long: a retry or two are nobody's business.
+const BLOCKED_AFTER: Wait = Wait::from_secs(20);
+
+/// One row of each queue that has something in it; no queue is walked.
+async fn blocked(visit: &Visit, busy: &[Connection]) -> Result<Vec<Blocked>, Fault> {
+    let mut found = Vec::new();
+    for connection in busy.iter().filter(|connection| connection.state.waiting > 0 && connection.is_ordered()) {
+        let path = format!("/connections/{}/queue?type={}&limit=1", segment(&connection.name), connection.kind);
+        let heads: Heads = visit.api.get(&visit.of_project(path)).await?;
+        for head in heads.data {
+            let Some(error) = head.error.filter(|_| head.attempts > 0) else { continue };
+            if visit.now().since(head.created_at) < BLOCKED_AFTER {
+                continue;
+            }
+            found.push(Blocked {
+                name: connection.name.clone(),
+                queue: visit.page_of_project(format!("{}/queue", connection.page())),
+                head: visit.page_of_project(format!("/deliveries/{}", segment(&head.id))),
+                attempts: head.attempts,
+                error,
+                since: head.created_at,
+                next: head.next_attempt_at,
+                behind: connection.state.waiting.saturating_sub(1),
+            });
+        }
+    }
+    Ok(found)
+}
+
 #[derive(Template)]
 #[template(path = "overview.html")]
 struct OverviewPage<'a> {
     frame: Frame,
     visit: &'a Visit,
+    blocked: Vec<Blocked>,
     alerts: Vec<Alert>,
     waiting: u64,
     dead: u64,
@@ -67,12 +126,35 @@ struct OverviewPage<'a> {
     /// Those with the most to say: dead letters or a queue.
     busy: Vec<Connection>,
     connections: usize,
+    flow: Flow,
+    range: &'static str,
 }
+
+impl OverviewPage<'_> {
+    fn flow_chart(&self) -> String {
+        charts::flow(&self.flow)
+    }
+
+    fn took_chart(&self) -> String {
+        charts::took(&self.flow)
+    }
+
+    fn took(&self, millis: &Option<u64>) -> String {
+        millis.map_or_else(|| "none".to_owned(), |millis| Span(Wait::from_millis(millis)).to_string())
+    }
+}
+
+/// Ranges by the word in the address, as they are shown.
+const RANGES: [(&str, &str); 3] = [("hour", "1 h"), ("day", "24 h"), ("week", "7 d")];
 
 /// Connections that the page names.
 const BUSY_ROWS: usize = 12;
 
-pub async fn of_project(visit: Visit) -> Result<Response, Fault> {
+pub async fn of_project(mut visit: Visit) -> Result<Response, Fault> {
+    let asked = visit.query.take("range").unwrap_or_default();
+    let (range, _) = RANGES.into_iter().find(|(word, _)| *word == asked).unwrap_or(RANGES[0]);
+    let path = visit.of_project(format!("/flow?range={range}"));
+    let flow: Flow = visit.api.get(&path).await?;
     let frame = visit.frame("Overview", "overview").await?;
     let alerts: Alerts = visit.api.get(&visit.of_project("/alerts?state=open&limit=20")).await?;
     let list: Connections = visit.api.get(&visit.of_project("/connections?limit=1000")).await?;
@@ -87,14 +169,24 @@ pub async fn of_project(visit: Visit) -> Result<Response, Fault> {
     busy.sort_by_key(|connection| std::cmp::Reverse((connection.state.dead > 0, connection.state.waiting)));
     busy.truncate(BUSY_ROWS);
     let now = visit.now();
+    let blocked = blocked(&visit, &busy).await?;
+    // What the head itself tells better.
+    let is_told = |alert: &Alert| {
+        alert.kind == "head_blocked" && blocked.iter().any(|one| alert.connection.as_deref() == Some(&one.name))
+    };
+    let mut alerts = alerts.data;
+    alerts.retain(|alert| !is_told(alert));
     show(&OverviewPage {
         frame,
-        alerts: alerts.data,
+        blocked,
+        alerts,
         waiting,
         dead,
         oldest: oldest.map(|at| Moment { at, now }),
         busy,
         connections,
+        flow,
+        range,
         visit: &visit,
     })
 }

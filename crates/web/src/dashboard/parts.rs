@@ -136,6 +136,22 @@ impl fmt::Display for Count {
     }
 }
 
+/// Text within markup.
+pub fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            letter => escaped.push(letter),
+        }
+    }
+    escaped
+}
+
 /// Where a list goes on.
 #[derive(Clone, Debug, Default)]
 pub struct Paging {

@@ -14,7 +14,8 @@ use super::door::{Door, open};
 use super::fault::nothing_here;
 use super::routes::{Opens, Pages};
 use super::{
-    account, acts, assets, body, bulk, connections, first, jobs, lists, live, log_in, one, overview, theme, users,
+    account, acts, assets, body, bulk, configuration, connection, connections, endpoints, first, history, jobs, keys,
+    lists, live, log_in, one, overview, projects, schedule, security, subscriptions, theme, topics, users,
 };
 use crate::api::{AppState, api, with_channels};
 use crate::auth::AdminKey;
@@ -24,6 +25,7 @@ const ANYBODY: Opens = Opens::Session(ScopeSet::NONE);
 const READ: Opens = Opens::Session(ScopeSet::of(&[Scope::Read]));
 const ADMIN: Opens = Opens::Session(ScopeSet::of(&[Scope::Admin]));
 const ALL_ADMIN: Opens = Opens::Installation(ScopeSet::of(&[Scope::Admin]));
+const SEND: Opens = Opens::Session(ScopeSet::of(&[Scope::Send]));
 const OPERATE: Opens = Opens::Session(ScopeSet::of(&[Scope::Operate]));
 
 /// A path below a project.
@@ -62,7 +64,7 @@ fn pages() -> Pages {
         .page("/ui", ANYBODY, overview::first_project)
         .page("/ui/", ANYBODY, overview::first_project)
         .page(in_project!(""), READ, overview::of_project);
-    of_deliveries(of_people(of_connections(pages)))
+    of_settings(of_events(of_deliveries(of_people(of_connections(pages)))))
 }
 
 fn of_deliveries(pages: Pages) -> Pages {
@@ -115,6 +117,88 @@ fn of_people(pages: Pages) -> Pages {
 fn of_connections(pages: Pages) -> Pages {
     pages
         .page(in_project!("/connections"), READ, connections::list)
+        .page(in_project!("/connections/new"), ADMIN, connection::choose)
+        .page(in_project!("/connections/new/{kind}"), ADMIN, connection::new)
+        .act(in_project!("/connections/new/{kind}"), ADMIN, connection::create)
+        .page(in_project!("/connections/{kind}/{name}"), READ, connection::one)
+        .page(in_project!("/connections/{kind}/{name}/edit"), ADMIN, connection::edit)
+        .act(in_project!("/connections/{kind}/{name}/edit"), ADMIN, connection::change)
+        .page(in_project!("/connections/{kind}/{name}/send"), SEND, connection::show_send)
+        .act(in_project!("/connections/{kind}/{name}/send"), SEND, connection::send)
+        .act(in_project!("/connections/{kind}/{name}/ping"), OPERATE, connection::ping)
+        .page(in_project!("/connections/{kind}/{name}/delete"), ADMIN, connection::ask_delete)
+        .act(in_project!("/connections/{kind}/{name}/delete"), ADMIN, connection::delete)
         .act(in_project!("/connections/{kind}/{name}/pause"), OPERATE, connections::pause)
         .act(in_project!("/connections/{kind}/{name}/resume"), OPERATE, connections::resume)
+        .page(in_project!("/schedule"), READ, schedule::fragment)
+}
+
+fn of_events(pages: Pages) -> Pages {
+    pages
+        .page(in_project!("/endpoints"), READ, endpoints::list)
+        .page(in_project!("/endpoints/new"), ADMIN, endpoints::new)
+        .act(in_project!("/endpoints/new"), ADMIN, endpoints::create)
+        .page(in_project!("/endpoints/{endpoint}"), READ, endpoints::one)
+        .page(in_project!("/endpoints/{endpoint}/edit"), ADMIN, endpoints::edit)
+        .act(in_project!("/endpoints/{endpoint}/edit"), ADMIN, endpoints::change)
+        .act(in_project!("/endpoints/{endpoint}/test"), OPERATE, endpoints::test)
+        .act(in_project!("/endpoints/{endpoint}/verify"), OPERATE, endpoints::verify)
+        .act(in_project!("/endpoints/{endpoint}/enable"), OPERATE, endpoints::enable)
+        .act(in_project!("/endpoints/{endpoint}/disable"), OPERATE, endpoints::disable)
+        .page(in_project!("/endpoints/{endpoint}/rotate"), ADMIN, endpoints::ask_rotate)
+        .act(in_project!("/endpoints/{endpoint}/rotate"), ADMIN, endpoints::rotate)
+        .page(in_project!("/endpoints/{endpoint}/delete"), ADMIN, endpoints::ask_delete)
+        .act(in_project!("/endpoints/{endpoint}/delete"), ADMIN, endpoints::delete)
+        .page(in_project!("/subscriptions"), READ, subscriptions::list)
+        .page(in_project!("/subscriptions/new"), ADMIN, subscriptions::new)
+        .act(in_project!("/subscriptions/new"), ADMIN, subscriptions::create)
+        .page(in_project!("/subscriptions/{subscription}"), ADMIN, subscriptions::edit)
+        .act(in_project!("/subscriptions/{subscription}"), ADMIN, subscriptions::change)
+        .page(in_project!("/subscriptions/{subscription}/delete"), ADMIN, subscriptions::ask_delete)
+        .act(in_project!("/subscriptions/{subscription}/delete"), ADMIN, subscriptions::delete)
+        .page(in_project!("/topics"), READ, topics::list)
+        .page(in_project!("/new-topic"), ADMIN, topics::new)
+        .act(in_project!("/new-topic"), ADMIN, topics::create)
+        .page(in_project!("/topics/{topic}"), READ, topics::one)
+        .page(in_project!("/topics/{topic}/delete"), ADMIN, topics::ask_delete)
+        .act(in_project!("/topics/{topic}/delete"), ADMIN, topics::delete)
+        .page(in_project!("/topics/{topic}/subscriptions/new"), ADMIN, topics::new_subscription)
+        .act(in_project!("/topics/{topic}/subscriptions/new"), ADMIN, topics::subscribe)
+        .page(in_project!("/topics/{topic}/subscriptions/{name}/delete"), ADMIN, topics::ask_delete)
+        .act(in_project!("/topics/{topic}/subscriptions/{name}/delete"), ADMIN, topics::delete)
+}
+
+fn of_settings(pages: Pages) -> Pages {
+    pages
+        .page(in_project!("/security"), READ, security::list)
+        .page(in_project!("/new-security/{kind}"), ADMIN, security::new)
+        .act(in_project!("/new-security/{kind}"), ADMIN, security::create)
+        .page(in_project!("/security/{name}"), ADMIN, security::edit)
+        .act(in_project!("/security/{name}"), ADMIN, security::change)
+        .page(in_project!("/security/{name}/delete"), ADMIN, security::ask_delete)
+        .act(in_project!("/security/{name}/delete"), ADMIN, security::delete)
+        .page(in_project!("/alerts"), READ, history::alerts)
+        .page(in_project!("/audit"), ADMIN, history::audit)
+        .page(in_project!("/configuration"), ADMIN, configuration::page)
+        .act(in_project!("/configuration"), ADMIN, configuration::import)
+        .page(in_project!("/configuration/export"), ADMIN, configuration::export)
+        .page(in_project!("/settings"), ALL_ADMIN, projects::edit)
+        .act(in_project!("/settings"), ALL_ADMIN, projects::change)
+        .page("/ui/all-projects", ALL_ADMIN, projects::list)
+        .page("/ui/all-projects/new", ALL_ADMIN, projects::new)
+        .act("/ui/all-projects/new", ALL_ADMIN, projects::create)
+        .page(in_project!("/keys"), ADMIN, keys::list)
+        .page(in_project!("/keys/new"), ADMIN, keys::new)
+        .act(in_project!("/keys/new"), ADMIN, keys::create)
+        .page(in_project!("/keys/{key}/rotate"), ADMIN, keys::ask_rotate)
+        .act(in_project!("/keys/{key}/rotate"), ADMIN, keys::rotate)
+        .page(in_project!("/keys/{key}/revoke"), ADMIN, keys::ask_revoke)
+        .act(in_project!("/keys/{key}/revoke"), ADMIN, keys::revoke)
+        .page("/ui/keys", ALL_ADMIN, keys::list)
+        .page("/ui/keys/new", ALL_ADMIN, keys::new)
+        .act("/ui/keys/new", ALL_ADMIN, keys::create)
+        .page("/ui/keys/{key}/rotate", ALL_ADMIN, keys::ask_rotate)
+        .act("/ui/keys/{key}/rotate", ALL_ADMIN, keys::rotate)
+        .page("/ui/keys/{key}/revoke", ALL_ADMIN, keys::ask_revoke)
+        .act("/ui/keys/{key}/revoke", ALL_ADMIN, keys::revoke)
 }

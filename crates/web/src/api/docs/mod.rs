@@ -16,6 +16,7 @@ pub mod documentation;
 pub mod endpoint_acts;
 pub mod endpoints;
 pub mod events;
+pub mod flow;
 pub mod forwards;
 pub mod health;
 pub mod ingress;

@@ -1,5 +1,6 @@
 //! Of `schedule`.
 
+use postrider_core::connection::ConnectionKind;
 use serde_json::json;
 
 use super::super::schedule::PRESETS;
@@ -30,6 +31,15 @@ pub fn of_connection() -> Operation {
     let summary = "When the attempts of this connection's policy would be made";
     names_a_connection(Operation::new(Tag::Connections, "previewConnectionSchedule", summary))
         .details("As if all of them failed.")
+        .gives("The attempts.", schedule())
+}
+
+pub fn of_settings() -> Operation {
+    let settings = Schema::object([always("type", Schema::words(ConnectionKind::ALL.map(ConnectionKind::as_str)))]);
+    let example = json!({"type": "rest", "max_retries": 5, "use_queue": true});
+    Operation::new(Tag::Connections, "previewSchedule", "When the attempts of such settings would be made")
+        .details("Nothing is stored. Of the keys only those of the delivery are looked at.")
+        .takes_such_as(settings, example)
         .gives("The attempts.", schedule())
 }
 

@@ -54,6 +54,74 @@ function selectAll(event) {
   for (const other of box.closest("table").querySelectorAll("tbody input[type=checkbox]")) other.checked = box.checked;
 }
 
+/** The schedule is drawn anew as its settings are typed. */
+const DRAW_AFTER_MS = 250;
+
+function drawSchedule() {
+  const form = document.querySelector("form[data-schedule]");
+  if (!form) return;
+  const place = form.querySelector("#schedule");
+  const summary = form.querySelector("[data-summary='On failure']");
+  form.querySelectorAll("[data-no-script]").forEach((button) => { button.hidden = true; });
+  let waiting = 0;
+  let latest = 0;
+  form.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(async () => {
+      const fields = new URLSearchParams();
+      for (const [name, value] of new FormData(form)) {
+        if (name !== "csrf" && typeof value === "string" && value.length < 2000) fields.append(name, value);
+      }
+      const asked = ++latest;
+      const answer = await fetch(`${form.dataset.schedule}&${fields}`).catch(() => null);
+      if (!answer || !answer.ok || asked !== latest) return;
+      const drawn = new DOMParser().parseFromString(await answer.text(), "text/html").body;
+      const sentence = drawn.querySelector("[data-on-failure]");
+      if (sentence && summary) summary.textContent = sentence.textContent;
+      sentence?.remove();
+      place.replaceChildren(...drawn.childNodes);
+    }, DRAW_AFTER_MS);
+  });
+}
+
+/** Parts of a form one at a time; without this they stand below each other. */
+function tabs() {
+  const list = document.querySelector("[data-tabs]");
+  if (!list) return;
+  const links = [...list.querySelectorAll("a")];
+  const panels = links.map((link) => document.getElementById(link.hash.slice(1)));
+  list.setAttribute("role", "tablist");
+  const choose = (chosen, focus) => {
+    links.forEach((link, index) => {
+      link.setAttribute("aria-selected", String(index === chosen));
+      link.tabIndex = index === chosen ? 0 : -1;
+      panels[index].hidden = index !== chosen;
+    });
+    if (focus) links[chosen].focus();
+  };
+  links.forEach((link, index) => {
+    link.setAttribute("role", "tab");
+    link.setAttribute("aria-controls", panels[index].id);
+    panels[index].setAttribute("role", "tabpanel");
+    link.addEventListener("click", (event) => { event.preventDefault(); choose(index, false); });
+    link.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (step) choose((index + step + links.length) % links.length, true);
+    });
+  });
+  // A field that the browser refuses must be seen.
+  list.closest("form").addEventListener("invalid", (event) => {
+    const at = panels.findIndex((panel) => panel.contains(event.target));
+    if (at >= 0) choose(at, false);
+  }, true);
+  choose(Number(list.dataset.tabs) || 0, false);
+}
+
+/** A secret that is shown once is selected as soon as somebody goes to it. */
+function selectOnFocus(event) {
+  if (event.target instanceof HTMLInputElement && event.target.matches("[data-select]")) event.target.select();
+}
+
 /** On a phone the navigation begins folded. */
 function foldNavigation() {
   const fold = document.querySelector(".side-fold");
@@ -70,6 +138,9 @@ function closeMenus(event) {
 }
 
 localTimes(document);
+drawSchedule();
+tabs();
+document.addEventListener("focusin", selectOnFocus);
 foldNavigation();
 document.addEventListener("change", selectAll);
 document.addEventListener("click", closeMenus);
