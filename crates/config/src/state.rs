@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use postrider_core::Secret;
 use postrider_core::connection::{Connection, ConnectionKind};
-use postrider_core::id::{ProjectId, SecurityId, TopicId};
+use postrider_core::id::{ConnectionId, ProjectId, SecurityId, TopicId};
 use postrider_core::security::SecurityDefinition;
+use postrider_core::subscription::PushSubscription;
 use postrider_store::{
     ConfigChange, PAGE_ROWS_MAX, PageRequest, Project, PullSubscription, StoreError, StoreRead, Topic,
 };
@@ -22,12 +23,21 @@ pub struct State {
     connections: BTreeMap<(ProjectId, ConnectionKind, String), Connection>,
     topics: BTreeMap<(ProjectId, String), Topic>,
     subscriptions: BTreeMap<(TopicId, String), PullSubscription>,
+    push_subscriptions: BTreeMap<(ProjectId, String), PushSubscription>,
 }
 
 impl State {
-    /// Reads all of it but the security definitions, which their keeper hands in. What changes meanwhile is noticed when the plan is applied.
-    pub async fn load(store: &dyn StoreRead, definitions: Vec<SecurityDefinition>) -> Result<State, StoreError> {
+    /// Reads all of it but the security definitions and the subscriptions that push, which their keepers hand in. What changes meanwhile is
+    /// noticed when the plan is applied.
+    pub async fn load(
+        store: &dyn StoreRead,
+        definitions: Vec<SecurityDefinition>,
+        push: Vec<PushSubscription>,
+    ) -> Result<State, StoreError> {
         let mut state = State::default();
+        for subscription in push {
+            state.put_push(subscription);
+        }
         for connection in store.all_connections().await? {
             state.put_connection(connection);
         }
@@ -68,6 +78,7 @@ impl State {
         self.connections.retain(|(of, _, _), _| *of == project);
         self.topics.retain(|(of, _), _| *of == project);
         self.subscriptions.retain(|_, found| found.project_id == project);
+        self.push_subscriptions.retain(|(of, _), _| *of == project);
     }
 
     /// The same with this change made.
@@ -84,6 +95,9 @@ impl State {
             }
             ConfigChange::CreateTopic(topic) | ConfigChange::ReplaceTopic { now: topic, .. } => {
                 self.put_topic(topic.clone());
+            }
+            ConfigChange::CreatePush(subscription) | ConfigChange::ReplacePush { subscription, .. } => {
+                self.put_push((**subscription).clone());
             }
             ConfigChange::CreateSubscription(subscription)
             | ConfigChange::ReplaceSubscription { now: subscription, .. } => {
@@ -103,6 +117,10 @@ impl State {
 
     fn put_topic(&mut self, topic: Topic) {
         self.topics.insert((topic.project_id, topic.name.as_str().to_owned()), topic);
+    }
+
+    fn put_push(&mut self, subscription: PushSubscription) {
+        self.push_subscriptions.insert((subscription.project_id, subscription.name.clone()), subscription);
     }
 
     fn put_subscription(&mut self, subscription: PullSubscription) {
@@ -144,6 +162,21 @@ impl State {
             .range(from..)
             .map(|(_, found)| found)
             .take_while(move |found| found.project_id == project && found.kind() == kind)
+    }
+
+    pub fn connection_by_id(&self, id: ConnectionId) -> Option<&Connection> {
+        self.connections.values().find(|known| known.id == id)
+    }
+
+    pub fn push_subscription(&self, project: ProjectId, name: &str) -> Option<&PushSubscription> {
+        self.push_subscriptions.get(&(project, name.to_owned()))
+    }
+
+    /// By name.
+    pub fn push_subscriptions_of(&self, project: ProjectId) -> impl Iterator<Item = &PushSubscription> {
+        let from = (project, String::new());
+        let ours = self.push_subscriptions.range(from..).map(|(_, found)| found);
+        ours.take_while(move |found| found.project_id == project)
     }
 
     pub fn topic(&self, project: ProjectId, name: &str) -> Option<&Topic> {

@@ -32,6 +32,7 @@ use crate::envelope::Payload;
 use crate::health::Counting;
 use crate::id::{BodyId, Cid, ConnectionId, DeliveryId, EventId, ProjectId, SubscriptionId};
 use crate::message::RequestHead;
+use crate::ordering::Line;
 use crate::schedule::LadderTerms;
 use crate::{Failure, Timestamp, Wait};
 
@@ -198,6 +199,8 @@ pub struct EventRef {
     /// Whose selector it matched; the subscription may be gone since.
     pub subscription_id: SubscriptionId,
     pub payload: Payload,
+    /// The line of its queue in which it goes strictly behind those before it (R15); `None`: nothing holds it back.
+    pub line: Option<Line>,
 }
 
 /// The part of a delivery that decisions change, always as a whole (law 2).

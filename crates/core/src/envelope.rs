@@ -82,6 +82,7 @@ mod tests {
             happened_at: Timestamp::from_millis(1_773_317_134_730),
             subscription_id: SubscriptionId::from_u128(1),
             payload,
+            line: None,
         }
     }
 

@@ -53,9 +53,10 @@ catalogue! {
     CHANNEL_CONNECTION: "channel.connection", Warn, "A connection to an MLLP channel was refused, or ended in a way that somebody should know of.";
     CHANNEL_LISTENS: "channel.listens", Info, "An MLLP channel listens.";
     CHANNEL_NOT_LISTENING: "channel.not_listening", Error, "An MLLP channel cannot open its port; it is tried again.";
+    CIRCUIT_CLOSED: "circuit.closed", Info, "An endpoint that was left alone answers again.";
+    CIRCUIT_OPENED: "circuit.opened", Warn, "An endpoint has failed so often in a row that its requests are held back; the line says until when one is tried.";
     CONFIG_APPLIED: "config.applied", Info, "The file of `--config` was applied.";
     CONFIG_IMPORTED: "config.imported", Info, "A configuration was imported.";
-    SETTING_WITHOUT_EFFECT: "config.setting_without_effect", Warn, "A variable was set that has no effect in this version.";
     CONFIG_UNREADABLE: "config.unreadable", Warn, "What other servers changed in the configuration cannot be read yet; what is known goes on.";
     CONFIG_WARNING: "config.warning", Warn, "A key of the configuration file has no effect here.";
     DECISIONS_NOT_WRITTEN: "decision.not_written", Warn, "Decisions cannot be written yet; nothing is sent again for that.";
@@ -95,6 +96,8 @@ catalogue! {
     ACK_OF_ANOTHER: "mllp.ack_of_another", Warn, "With `ack_match: warn`, an acknowledgment of another message was taken.";
     PAGE_BROKEN: "page.broken", Error, "A defect: a page of the dashboard could not be made.";
     PANICKED: "panicked", Error, "A defect: something panicked here; the line says where.";
+    QUEUE_DEFERRED: "queue.deferred", Info, "What is due in a queue is held back by a limit or an open circuit, for longer than a second; the line says by which and until when.";
+    QUEUE_NOT_DEFERRED: "queue.not_deferred", Info, "A queue is not held back any more.";
     QUEUE_NOT_IN_ORDER: "queue.not_in_order", Warn, "A queue just taken cannot be put in order yet.";
     QUEUE_NOT_RELEASED: "queue.not_released", Debug, "A queue was not given back; it is free once the lease has ended.";
     QUEUE_NOT_TAKEN: "queue.not_taken", Warn, "A queue cannot be taken yet.";

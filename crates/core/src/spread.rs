@@ -23,6 +23,11 @@ pub fn to_give_back(mine: u64, loads: &[u64], free: u64) -> u64 {
     (mine - share).min((mine / 4).max(1))
 }
 
+/// A worker's part of a limit that all share, rounded up: together they keep it to within one for each, and nobody's part is nothing.
+pub fn part_of(limit: u32, workers: u32) -> u32 {
+    limit.div_ceil(workers.max(1)).max(1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,6 +48,12 @@ mod tests {
             new += to_take(new, &[old, new], given);
         }
         assert!(old <= 55 && old + new == 100, "{old} {new}");
+    }
+
+    #[test]
+    fn r04_a_limit_is_shared_evenly_and_nobody_goes_without() {
+        assert_eq!((part_of(100, 1), part_of(100, 4), part_of(100, 3), part_of(2, 5)), (100, 25, 34, 1));
+        assert_eq!(part_of(7, 0), 7);
     }
 
     proptest! {

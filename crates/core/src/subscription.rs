@@ -4,9 +4,11 @@
 
 use serde_json::{Map, Value};
 
+use crate::connection::ConnectionSpec;
 use crate::id::{ConnectionId, ProjectId, SubscriptionId};
 use crate::message::HeaderList;
 use crate::operational;
+use crate::ordering::Line;
 use crate::policy::DeliveryPolicy;
 use crate::schedule::{Jitter, Ladder, LadderTerms};
 use crate::settings;
@@ -42,6 +44,8 @@ pub struct PushSpec {
     pub retry_delays: Option<Vec<Wait>>,
     pub retryable_statuses: Option<StatusSet>,
     pub timeout: Option<Wait>,
+    /// Order is kept among its deliveries, also where the connection keeps none (R15).
+    pub ordering_enabled: bool,
     /// Sent with its deliveries; copied to each when it is created (D21).
     pub custom_headers: HeaderList,
     /// A jq program that makes what is sent of the body. Always live, never copied (R13, D21); whether it compiles is not known here.
@@ -78,6 +82,20 @@ impl PushSpec {
             retryable_statuses: self.retryable_statuses.clone().unwrap_or(base.retryable_statuses),
             timeout: self.timeout.unwrap_or(base.timeout),
         })
+    }
+
+    /// Whether its deliveries go one after another, by its own wish or by that of where it sends to.
+    pub fn keeps_order(&self, connection: &ConnectionSpec) -> bool {
+        let by_key = connection.target.webhook().is_some_and(|endpoint| endpoint.ordered_by_key);
+        self.ordering_enabled || by_key || connection.policy.queue.ordered
+    }
+
+    /// The line in which a delivery of this body waits for those before it (R15). `None`: nothing is before it, or the whole queue is in order.
+    pub fn line(&self, connection: &ConnectionSpec, body: &[u8]) -> Option<Line> {
+        let endpoint = connection.target.webhook();
+        let in_line = self.ordering_enabled || endpoint.is_some_and(|endpoint| endpoint.ordered_by_key);
+        let key = endpoint.and_then(|endpoint| endpoint.ordering_key.as_ref());
+        (in_line && !connection.policy.queue.ordered).then(|| Line::of(key, body))
     }
 
     /// Says nothing about attempts.

@@ -69,7 +69,7 @@ fn check_address(shared: &Shared, connection: &Connection) -> Result<(), Refusal
 }
 
 /// R14: an endpoint's address is judged when it is saved too, so that its owner learns of it. What counts is the judgment at each connect.
-async fn check_reach(shared: &Shared, connection: &Arc<Connection>) -> Result<(), Refusal> {
+pub(crate) async fn check_reach(shared: &Shared, connection: &Arc<Connection>) -> Result<(), Refusal> {
     let Some(target) = connection.spec.target.webhook() else { return Ok(()) };
     shared.sender.may_reach(connection).await.map_err(|why| {
         let allowed = format!("an address that may be reached: {why}");

@@ -162,6 +162,8 @@ pub(crate) async fn give_back_excess(shared: &Arc<Shared>) -> Result<(), StoreEr
 /// How many queues this worker has, and how many each has.
 fn loads(shared: &Shared, workforce: &Workforce) -> (u64, Vec<u64>) {
     let own = shared.lease.worker_id();
+    // Limits of projects are shared among those that live.
+    shared.workers.store(u32::try_from(workforce.workers.len()).unwrap_or(u32::MAX), Ordering::Relaxed);
     let mine = workforce.workers.iter().find(|(id, _)| *id == own).map_or(0, |(_, queues)| *queues);
     (mine, workforce.workers.iter().map(|(_, queues)| *queues).collect())
 }
@@ -221,7 +223,7 @@ async fn keep(
             Ok(Exit::Lost) => {}
             Err(_) => {
                 tracing::error!(event = log::RUNNER_PANICKED, queue = %queue_id, "a queue's runner broke down and is started again");
-                handle.slots.close();
+                handle.slots.close(shared.now());
                 written(&shared).await;
             }
         }
@@ -236,7 +238,7 @@ async fn keep(
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
-    handle.slots.close();
+    handle.slots.close(shared.now());
     shared.queues.forget(queue_id, &handle);
     inbox.close();
     while let Some(message) = inbox.recv().await {

@@ -339,8 +339,9 @@ impl Engine {
         name: &TopicName,
         headers: HeaderList,
         body: Bytes,
+        cid: Option<Cid>,
     ) -> Result<EventId, Refusal> {
-        topics::publish(&self.shared, project, name, headers, body).await
+        topics::publish(&self.shared, project, name, headers, body, cid).await
     }
     pub async fn create_subscription(
         &self,

@@ -233,6 +233,7 @@ fn delivery(
             happened_at: message.published_at,
             subscription_id: subscription.id,
             payload: payload(connection, origin),
+            line: subscription.spec.line(&connection.spec, &body.bytes),
         }),
         ladder,
         progress: Progress::accepted(now),

@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use postrider_core::connection::Connection;
-use postrider_core::id::{AuditId, ConnectionId, ProjectId, SecurityId};
+use postrider_core::id::{AuditId, ConnectionId, ProjectId, SecurityId, SubscriptionId};
 use postrider_core::security::SecurityDefinition;
+use postrider_core::subscription::PushSubscription;
 use postrider_core::{Secret, SettingError};
 use postrider_store::{AuditEntry, ConfigChange, PullSubscription, Store, StoreError};
 use serde_json::{Value, json};
@@ -24,7 +25,9 @@ use crate::engine::Engine;
 use crate::refusal::Refusal;
 use crate::securing;
 use crate::shared::Shared;
+use crate::subscribing;
 use crate::topics;
+use crate::transforming;
 use crate::vault::Vault;
 
 impl Engine {
@@ -54,6 +57,7 @@ async fn apply(
     secrets: &BTreeMap<SecurityId, Secret>,
 ) -> Result<(), Refusal> {
     securing::check_room(shared, &batch)?;
+    check(shared, &batch).await?;
     check_addresses(&shared.connections.all(), &batch)?;
     securing::seal_batch(&shared.vault, &mut batch, secrets)?;
     let former = former(&*shared.store, &batch).await?;
@@ -77,6 +81,9 @@ async fn apply(
                 shared.connections.put(Arc::from(connection));
                 configuring::tell(shared, id);
             }
+            ConfigChange::CreatePush(subscription) | ConfigChange::ReplacePush { subscription, .. } => {
+                shared.subscriptions.put(Arc::from(subscription));
+            }
             ConfigChange::CreateTopic(_) => has_new_topics = true,
             // Nobody keeps these in memory.
             ConfigChange::ReplaceTopic { .. }
@@ -88,6 +95,22 @@ async fn apply(
         // Dead letters may wait for just these topics.
         for connection in shared.connections.all() {
             shared.sweeps.settings_changed(connection.id);
+        }
+    }
+    Ok(())
+}
+
+/// What is refused where somebody changes one of these alone: addresses that may not be reached, programs that cannot be compiled.
+async fn check(shared: &Shared, batch: &[ConfigChange]) -> Result<(), Refusal> {
+    for change in batch {
+        match change {
+            ConfigChange::CreateConnection(connection) | ConfigChange::ReplaceConnection { connection, .. } => {
+                configuring::check_reach(shared, &Arc::new((**connection).clone())).await?;
+            }
+            ConfigChange::CreatePush(subscription) | ConfigChange::ReplacePush { subscription, .. } => {
+                transforming::check(shared, &subscription.spec).await?;
+            }
+            _ => {}
         }
     }
     Ok(())
@@ -146,6 +169,7 @@ pub async fn configure_store(
 struct Former {
     connections: BTreeMap<ConnectionId, Connection>,
     security: BTreeMap<SecurityId, SecurityDefinition>,
+    push: BTreeMap<SubscriptionId, PushSubscription>,
 }
 
 async fn former(store: &dyn Store, batch: &[ConfigChange]) -> Result<Former, StoreError> {
@@ -157,6 +181,9 @@ async fn former(store: &dyn Store, batch: &[ConfigChange]) -> Result<Former, Sto
     }
     if batch.iter().any(|change| matches!(change, ConfigChange::ReplaceSecurity { .. })) {
         former.security = store.all_security().await?.into_iter().map(|known| (known.id, known)).collect();
+    }
+    if batch.iter().any(|change| matches!(change, ConfigChange::ReplacePush { .. })) {
+        former.push = store.all_push_subscriptions().await?.into_iter().map(|known| (known.id, known)).collect();
     }
     Ok(former)
 }
@@ -209,6 +236,15 @@ fn entries(
                 let entry = made(project, "topic.replace").about(was.id, was.name.as_str());
                 entry.with_before(topics::shown(was)).with_after(topics::shown(now))
             }
+            ConfigChange::CreatePush(subscription) => {
+                let entry = made(project, "subscription.create").about(subscription.id, &subscription.name);
+                entry.with_after(subscribing::shown(subscription))
+            }
+            ConfigChange::ReplacePush { subscription, .. } => {
+                let entry = made(project, "subscription.replace").about(subscription.id, &subscription.name);
+                let before = former.push.get(&subscription.id).map(subscribing::shown);
+                AuditEntry { before, ..entry.with_after(subscribing::shown(subscription)) }
+            }
             ConfigChange::CreateSubscription(subscription) => {
                 let entry = made(project, "subscription.create").about(subscription.id, &subscription.name);
                 entry.with_after(subscription_shown(subscription))
@@ -232,6 +268,9 @@ fn project_of(change: &ConfigChange) -> ProjectId {
             connection.project_id
         }
         ConfigChange::CreateTopic(topic) | ConfigChange::ReplaceTopic { was: topic, .. } => topic.project_id,
+        ConfigChange::CreatePush(subscription) | ConfigChange::ReplacePush { subscription, .. } => {
+            subscription.project_id
+        }
         ConfigChange::CreateSubscription(subscription)
         | ConfigChange::ReplaceSubscription { was: subscription, .. } => subscription.project_id,
     }

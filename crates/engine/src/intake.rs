@@ -221,7 +221,11 @@ fn claim_as_stored(shared: &Shared, queue: &QueueHandle, new: &mut NewDelivery) 
     if !shared.lease.may_send() {
         return;
     }
-    if let Some(lease) = queue.slots.take_one() {
+    // What is in a line waits for its turn there, which only the owner knows.
+    if new.event.as_ref().is_some_and(|event| event.line.is_some()) {
+        return;
+    }
+    if let Some(lease) = queue.slots.take_one(shared, new.created_at) {
         new.progress = new.progress.clone().begun(new.created_at);
         new.claimed_under = Some(lease);
     }
@@ -259,7 +263,7 @@ fn nothing_came(copy: &Copy) {
 
 fn give_slot_back(copy: &Copy) {
     if let Some(lease) = copy.slot {
-        copy.queue.slots.give_back(lease, 1);
+        copy.queue.slots.give_back_unused(lease, 1, copy.loaded.delivery.created_at);
     }
 }
 

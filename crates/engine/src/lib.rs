@@ -6,6 +6,7 @@
 mod accepting;
 mod actor;
 mod administration;
+mod admission;
 mod alerts;
 mod announcer;
 mod attempt;
@@ -16,6 +17,7 @@ mod channels;
 pub mod clock;
 mod configuring;
 mod connections;
+mod deferring;
 pub mod dice;
 mod dispatcher;
 mod endpointing;

@@ -2,7 +2,7 @@
 //!
 //! It must not know how any part works.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use postrider_store::{Project, ProjectSettings, Store, StoreError};
 use postrider_wire::Sender;
 use tokio::sync::{Notify, watch};
 
+use crate::admission::Admission;
 use crate::alerts;
 use crate::announcer::{self, Announcer};
 use crate::call_log::{self, CallLog};
@@ -98,6 +99,8 @@ pub(crate) async fn start(
         projects: Projects::default(),
         securities: Securities::default(),
         endpoints: Endpoints::default(),
+        admission: Admission::default(),
+        workers: AtomicU32::new(1),
         subscriptions: Subscriptions::default(),
         sources: Sources::default(),
         notifier: Notifier::default(),

@@ -51,6 +51,9 @@ pub struct EngineOptions {
     /// How long jobs are kept after their end.
     pub job_retention: Wait,
     pub ladders: LadderLimits,
+    /// `WEBHOOK_CLAIM_TIMEOUT_SECONDS`: how long the claim of a worker that died is left to it, on a ladder; zero where the store proves
+    /// that it is dead (R01, D05).
+    pub claim_timeout: Wait,
     /// Takes mails to people; without it none are sent.
     pub mailer: Plug<dyn Mailer>,
     /// `POSTRIDER_ALERT_TO`: who is told of every alert, beside the owner of its project.
@@ -95,6 +98,7 @@ impl Default for EngineOptions {
             job_batch_max: 256,
             job_retention: Wait::from_secs(30 * 24 * 3600),
             ladders: LadderLimits::default(),
+            claim_timeout: Wait::ZERO,
             mailer: Plug::NONE,
             alert_to: Vec::new(),
             alert_every: Wait::from_secs(10),

@@ -135,6 +135,7 @@ async fn test(shared: &Arc<Shared>, connection: &Arc<Connection>, event: TestEve
         // It is no delivery of any.
         subscription_id: SubscriptionId::from_u128(0),
         payload,
+        line: None,
     };
     let body = envelope::body(&sent, &event.data);
     let (delivery_id, ended) = send(shared, connection, Some(sent), body, now).await;

@@ -4,7 +4,7 @@
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use postrider_store::Store;
 use postrider_wire::Sender;
 use tokio::sync::{Notify, watch};
 
+use crate::admission::Admission;
 use crate::announcer::Announcer;
 use crate::call_log::CallLog;
 use crate::clock::Clock;
@@ -65,6 +66,9 @@ pub(crate) struct Shared {
     pub projects: Projects,
     pub securities: Securities,
     pub endpoints: Endpoints,
+    pub admission: Admission,
+    /// Servers and workers that deliver from this store, as far as is known.
+    pub workers: AtomicU32,
     pub subscriptions: Subscriptions,
     pub sources: Sources,
     pub notifier: Notifier,
@@ -106,6 +110,10 @@ impl Shared {
 
     pub fn roll(&self) -> Roll {
         self.dice.roll()
+    }
+
+    pub fn workers(&self) -> u32 {
+        self.workers.load(Ordering::Relaxed).max(1)
     }
 
     pub fn is_stopping(&self) -> bool {

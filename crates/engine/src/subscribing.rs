@@ -40,6 +40,11 @@ impl Engine {
         self.shared.subscriptions.of(project)
     }
 
+    /// Of all projects.
+    pub fn all_push_subscriptions(&self) -> Vec<PushSubscription> {
+        self.shared.subscriptions.all()
+    }
+
     /// # Errors
     /// `NotFound`, also when it is another project's.
     pub fn push_subscription(&self, project: ProjectId, id: SubscriptionId) -> Result<Arc<PushSubscription>, Refusal> {
@@ -69,13 +74,10 @@ impl Engine {
         replace(&self.shared, &self.actor, &known, new).await
     }
 
-    /// Deliveries that are there already go on.
-    ///
-    /// # Errors
-    /// `Conflict` while it has a transformation.
+    /// Deliveries that are there already go on, with the transformation it had.
     pub async fn unsubscribe_push(&self, project: ProjectId, id: SubscriptionId) -> Result<(), Refusal> {
         let known = self.push_subscription(project, id)?;
-        transforming::may_go(&known.spec)?;
+        transforming::keep(&self.shared, &known).await?;
         let entry = entry(&self.shared, &self.actor, "subscription.delete", &known).with_before(shown(&known));
         self.shared.store.change(Change::DeletePushSubscription(id), entry).await?;
         self.shared.subscriptions.remove(project, id);

@@ -26,6 +26,11 @@ impl Subscriptions {
         known.get(&project).map(|ours| ours.values().cloned().collect()).unwrap_or_default()
     }
 
+    pub fn all(&self) -> Vec<PushSubscription> {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        known.values().flat_map(BTreeMap::values).map(|subscription| (**subscription).clone()).collect()
+    }
+
     pub fn get(&self, project: ProjectId, id: SubscriptionId) -> Option<Arc<PushSubscription>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(&project)?.get(&id).cloned()
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use postrider_core::Wait;
-use postrider_core::id::{EventId, ProjectId, SubscriptionId, TopicId};
+use postrider_core::id::{Cid, EventId, ProjectId, SubscriptionId, TopicId};
 use postrider_core::message::HeaderList;
 use postrider_core::topic::TopicName;
 use postrider_store::{Change, PullSubscription, Pulled, StoreError, Topic};
@@ -63,8 +63,9 @@ pub(crate) async fn publish(
     name: &TopicName,
     headers: HeaderList,
     body: Bytes,
+    cid: Option<Cid>,
 ) -> Result<EventId, Refusal> {
-    let message = NewEvent { event_type: name.clone(), headers, body, id: None, cid: None };
+    let message = NewEvent { event_type: name.clone(), headers, body, id: None, cid };
     Ok(events::publish(shared, project_id, message, TopicPolicy::MustExist).await?.id)
 }
 

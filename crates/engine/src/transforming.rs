@@ -8,9 +8,10 @@ use bytes::Bytes;
 use postrider_core::delivery::EventRef;
 use postrider_core::envelope::{self, Payload};
 use postrider_core::id::{EventId, ProjectId, SubscriptionId};
-use postrider_core::subscription::PushSpec;
+use postrider_core::subscription::{PushSpec, PushSubscription};
 use postrider_core::topic::TopicName;
 use postrider_core::{NoAnswerKind, Reply, SettingError};
+use postrider_store::StoreError;
 use postrider_wire::Outgoing;
 
 use crate::engine::Engine;
@@ -96,6 +97,7 @@ impl Engine {
                     happened_at: now,
                     subscription_id: SubscriptionId::from_u128(0),
                     payload: Payload::Envelope,
+                    line: None,
                 };
                 envelope::body(&event, &data)
             }
@@ -117,31 +119,42 @@ pub(crate) async fn check(shared: &Shared, spec: &PushSpec) -> Result<(), Refusa
     result.map_err(|error| refusal(KEY, program, error))
 }
 
-/// With its transformation it would send raw what waits, were it gone (R13).
-pub(crate) fn may_go(spec: &PushSpec) -> Result<(), Refusal> {
-    if spec.transformation.is_none() {
-        return Ok(());
+/// Before a subscription goes: what waits by it is transformed all the same, as it was last told to.
+pub(crate) async fn keep(shared: &Shared, going: &PushSubscription) -> Result<(), StoreError> {
+    match &going.spec.transformation {
+        Some(program) => shared.store.set_value(&kept_as(going.id), Some(program.clone())).await,
+        None => Ok(()),
     }
-    let why = "the subscription transforms what it sends, and what waits must not go out raw: set `enabled` to false, \
-        or remove `transformation` first";
-    Err(Refusal::Conflict(why.to_owned()))
 }
 
-/// Puts what the live transformation makes of the body in its place, if the subscription has one.
+fn kept_as(of: SubscriptionId) -> String {
+    format!("transformation.of.{of}")
+}
+
+/// Puts what the live transformation makes of the body in its place, if the subscription has one or had one when it went.
 ///
 /// # Errors
 /// The reply that stands for the attempt: nothing was sent.
 pub(crate) async fn apply(shared: &Shared, outgoing: &mut Outgoing, of: Option<SubscriptionId>) -> Result<(), Reply> {
     let project = outgoing.connection.project_id;
-    let Some(program) = of.and_then(|of| program(shared, project, of)) else { return Ok(()) };
+    let Some(of) = of else { return Ok(()) };
+    let program = program(shared, project, of).await.map_err(|error| {
+        let why = TransformError::Unavailable(format!("the program cannot be read: {error}"));
+        Reply::unanswered(NoAnswerKind::TransformFailed, why.without_body())
+    })?;
+    let Some(program) = program else { return Ok(()) };
     outgoing.body = run(shared, &program, &outgoing.body)
         .await
         .map_err(|error| Reply::unanswered(NoAnswerKind::TransformFailed, error.without_body()))?;
     Ok(())
 }
 
-fn program(shared: &Shared, project: ProjectId, of: SubscriptionId) -> Option<String> {
-    shared.subscriptions.get(project, of)?.spec.transformation.clone()
+/// Of one that is gone, the last one it had.
+async fn program(shared: &Shared, project: ProjectId, of: SubscriptionId) -> Result<Option<String>, StoreError> {
+    match shared.subscriptions.get(project, of) {
+        Some(known) => Ok(known.spec.transformation.clone()),
+        None => shared.store.value(&kept_as(of)).await,
+    }
 }
 
 async fn run(shared: &Shared, program: &str, body: &[u8]) -> Result<Bytes, TransformError> {

@@ -41,10 +41,25 @@ async fn r13_what_the_live_transformation_gives_is_sent_and_signed() {
             "the signature covers what is sent"
         );
     }
-    // Gone with its transformation, it would send raw what waits.
-    assert_eq!(hooks.call("DELETE", &path, &Value::Null).await.0, 409);
-    assert_eq!(hooks.call("PATCH", &path, &json!({"transformation": null})).await.0, 200);
+}
+
+// proves: R13, D21
+#[tokio::test(flavor = "multi_thread")]
+async fn r13_what_waits_of_a_deleted_subscription_never_goes_out_raw() {
+    let (hooks, remote) = tokio::join!(Hooks::start(), Remote::start());
+    let slow = json!({"retryDelays": [2], "jitter": false});
+    let endpoint = hooks.endpoint(&format!("{}/503/200", remote.address), slow).await;
+    let subscription = hooks.subscribe(&endpoint, "**", json!({"transformation": "{n: .data.n}"})).await;
+    let event = hooks.publish("a", json!({"n": 1, "secret": "sesame"})).await;
+    remote.until_received(1).await;
+    let path = format!("/subscriptions/{}", subscription["id"].as_str().unwrap());
     assert_eq!(hooks.call("DELETE", &path, &Value::Null).await.0, 204);
+    let hooks = hooks.kill_and_restart().await;
+    hooks.until_status(&event, "SUCCESS").await;
+    for receipt in remote.receipts() {
+        assert_eq!(receipt.json(), json!({"n": 1}));
+    }
+    assert_eq!(remote.receipts().len(), 2);
 }
 
 // proves: R13, D30

@@ -272,6 +272,8 @@ macro_rules! with_any_fate {
 mod audit;
 #[path = "faulty_events.rs"]
 mod events;
+#[path = "faulty_deferrals.rs"]
+mod faulty_deferrals;
 #[path = "faulty_people.rs"]
 mod people;
 #[path = "faulty_sources.rs"]

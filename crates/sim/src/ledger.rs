@@ -45,6 +45,8 @@ pub struct Ledger {
     pub reopened: BTreeSet<DeliveryId>,
     /// The deliveries that callers with this idempotency key were told of (oracle 6).
     pub keys: BTreeMap<Bytes, BTreeSet<DeliveryId>>,
+    /// Events whose publishers were told that they are stored, by their bodies.
+    pub told: BTreeSet<Bytes>,
 }
 
 impl Ledger {

@@ -13,6 +13,7 @@
 mod clock;
 mod disk;
 mod faulty_store;
+mod hooks;
 mod ledger;
 mod network;
 pub mod oracle;

@@ -21,12 +21,14 @@ mod at_end;
 mod at_send;
 mod books;
 mod endpoints;
+mod held_back;
 mod jobs;
 mod seen;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use postrider_core::Timestamp;
 use postrider_core::attempt::Attempt;
 use postrider_core::delivery::{Delivery, Position};
 use postrider_core::id::{ConnectionId, DeliveryId, QueueId};
@@ -73,6 +75,8 @@ struct State {
     positions: BTreeMap<DeliveryId, (QueueId, Position)>,
     /// Deliveries that went to the tail later.
     moved: BTreeSet<DeliveryId>,
+    /// When requests went to an endpoint with a rate, in the last second.
+    sent_at: BTreeMap<ConnectionId, Vec<Timestamp>>,
     /// Connections that were unordered at some time.
     unordered: BTreeSet<ConnectionId>,
     /// In the order in which they were first received, with their connection.

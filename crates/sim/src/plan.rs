@@ -7,6 +7,8 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Map, Value, json};
 
+use crate::hooks::HookPlan;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreKind {
     Memory,
@@ -18,6 +20,7 @@ pub struct Plan {
     pub seed: u64,
     pub store: StoreKind,
     pub connections: Vec<ConnectionPlan>,
+    pub hooks: HookPlan,
     pub operations: u32,
     /// How each life of the server ends but the last one, which ends in health.
     pub lives: Vec<LifeEnd>,
@@ -91,6 +94,7 @@ impl Plan {
             seed,
             store,
             connections,
+            hooks: HookPlan::draw(&mut StdRng::seed_from_u64(seed ^ 0x484F_4F4B)),
             operations: rng.random_range(5..70),
             lives: (0..crashes).map(|_| life_end(&mut rng)).collect(),
             faults,

@@ -245,7 +245,11 @@ impl Parts {
             tokio::time::sleep(QUIET).await;
             let after: u64 = stores.iter().map(|store| store.calls()).sum();
             let looking = oracle.looks_again().await;
-            let polling = if engines.len() > 1 { QUIET.as_secs() * (plan.connections.len() as u64 + 1) } else { 0 };
+            let polling = if engines.len() > 1 {
+                QUIET.as_secs() * ((plan.connections.len() + plan.hooks.endpoints.len()) as u64 + 1)
+            } else {
+                0
+            };
             // With other workers the keys are read anew every five seconds.
             let polling = polling + if engines.len() > 1 { QUIET.as_secs() / 5 } else { 0 };
             let each = QUIET_CALLS + polling;

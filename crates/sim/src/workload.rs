@@ -15,8 +15,8 @@ use postrider_core::topic::TopicName;
 use postrider_core::{Timestamp, Wait};
 use postrider_engine::{Clock as _, ConnectionRef, Engine, JobOrder, JobTarget, NewConnection, SendOptions};
 use postrider_store::{DeliveryFilter, Idempotency, PageRequest};
-use rand::Rng;
 use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
 
 use crate::clock::SimClock;
@@ -26,6 +26,8 @@ use crate::plan::{ConnectionPlan, Plan};
 pub struct Workload {
     pub left: u32,
     rng: StdRng,
+    /// For events, beside all else.
+    side: StdRng,
     next_body: u64,
     plan: Plan,
     oracle: Arc<Oracle>,
@@ -34,7 +36,8 @@ pub struct Workload {
 
 impl Workload {
     pub fn new(plan: Plan, rng: StdRng, oracle: Arc<Oracle>, clock: Arc<SimClock>) -> Self {
-        Workload { rng, next_body: 0, left: plan.operations, plan, oracle, clock }
+        let side = StdRng::seed_from_u64(plan.seed ^ 0x4556_454E);
+        Workload { rng, side, next_body: 0, left: plan.operations, plan, oracle, clock }
     }
 
     pub async fn set_up(&self, engine: &Engine, project: ProjectId) {
@@ -43,6 +46,7 @@ impl Workload {
                 self.oracle.report(0, format!("the plan's connection was refused: {refusal}"));
             }
         }
+        self.plan.hooks.set_up(engine, project, &self.oracle).await;
         let Ok(topic) = TopicName::new("undeliverable") else { return };
         if let Err(refusal) = engine.create_topic(project, topic, String::new(), Wait::from_secs(7 * 86_400)).await {
             self.oracle.report(0, format!("the plan's topic was refused: {refusal}"));
@@ -55,6 +59,7 @@ impl Workload {
         let gap = if self.rng.random_bool(0.5) { 0 } else { self.rng.random_range(0..4_000) };
         tokio::time::sleep(Duration::from_millis(gap)).await;
         let engine = &engines[self.rng.random_range(0..engines.len())];
+        self.tell(engine, project);
         // What one worker changes in the settings, another learns only when it starts.
         let alone = engines.len() == 1;
         match self.rng.random_range(0..100) {
@@ -72,6 +77,28 @@ impl Workload {
                 self.clock.jump(jump);
             }
             _ => tokio::time::sleep(Duration::from_millis(self.rng.random_range(0..30_000))).await,
+        }
+    }
+
+    /// Some events, each for one endpoint.
+    fn tell(&mut self, engine: &Engine, project: ProjectId) {
+        for _ in 0..3 {
+            self.next_body += 1;
+            let Some((index, event)) = self.plan.hooks.event(self.next_body, &mut self.side) else { continue };
+            let body = event.body.clone();
+            self.oracle.ledger().hand_in(body.clone(), self.plan.connections.len() + index);
+            let (engine, oracle) = (engine.clone(), self.oracle.clone());
+            tokio::spawn(async move {
+                match engine.publish_event(project, event).await {
+                    Ok(published) if published.deliveries == 1 => {
+                        oracle.ledger().told.insert(body);
+                    }
+                    Ok(published) => {
+                        oracle.report(1, format!("{} made {} deliveries", published.id, published.deliveries));
+                    }
+                    Err(refusal) => oracle.refused(&refusal, &body),
+                }
+            });
         }
     }
 

@@ -5,6 +5,7 @@
 use async_trait::async_trait;
 use postrider_core::connection::Connection;
 use postrider_core::security::SecurityDefinition;
+use postrider_core::subscription::PushSubscription;
 
 use crate::StoreError;
 use crate::records::{Project, PullSubscription, Topic};
@@ -35,6 +36,12 @@ pub enum ConfigChange {
     ReplaceTopic {
         was: Topic,
         now: Topic,
+    },
+    CreatePush(Box<PushSubscription>),
+    /// If `version` is still the stored one.
+    ReplacePush {
+        subscription: Box<PushSubscription>,
+        version: u32,
     },
     CreateSubscription(PullSubscription),
     /// After how long it is given messages again, if `was` is still what is stored.

@@ -15,6 +15,7 @@ use crate::audit::AuditLog;
 use crate::calls::KeyedCalls;
 use crate::configure::StoreConfigure;
 use crate::credentials::Credentials;
+use crate::deferrals::Deferrals;
 use crate::endpoints::Endpoints;
 use crate::events::Events;
 use crate::health::EndpointHealths;
@@ -42,6 +43,7 @@ pub trait Store:
     + Endpoints
     + EndpointHealths
     + Events
+    + Deferrals
     + Sources
     + StoreVitals
     + Alerts

@@ -20,7 +20,7 @@ use postrider_engine::{Clock, Engine};
 use postrider_store::{Claimed, KeptAnswer};
 use tokio::sync::watch;
 
-use crate::api::idempotency;
+use crate::api::{caller_cid, idempotency};
 use crate::gate::Caller;
 use crate::problem::Problem;
 use crate::read::{BodyBounds, collect, decoded};
@@ -94,6 +94,8 @@ impl Keyed {
         let (parts, body) = request.into_parts();
         let own = parts.extensions.get::<Caller>().and_then(Caller::only_project);
         let (project, path) = self.scope(parts.uri.path(), own).await?;
+        // A repeat with an unusable one is refused, too.
+        caller_cid(&parts.headers)?;
         let bytes = collect(&parts.headers, body, &self.bounds).await?;
         let asked = [parts.uri.query().unwrap_or_default().as_bytes(), b"\n", &bytes].concat();
         let now: Timestamp = self.clock.now();

@@ -8,6 +8,7 @@ mod projects;
 mod pubsub_subscription;
 mod pubsub_topic;
 mod security;
+mod webhook_subscription;
 
 use std::borrow::Cow;
 
@@ -34,10 +35,12 @@ pub const SECTIONS: &[&dyn Section] = &[
     &outgoing::CHANNEL_REST,
     &outgoing::CHANNEL_SOAP,
     &outgoing::CHANNEL_MLLP,
+    &outgoing::WEBHOOK,
+    &webhook_subscription::PushSubscriptions,
 ];
 
 /// Sections of ours that later versions have: refused, since leaving one out would leave deliveries out.
-pub(crate) const TO_COME: &[&str] = &["webhook_endpoint", "webhook_subscription", "webhook_source"];
+pub(crate) const TO_COME: &[&str] = &["webhook_source"];
 
 /// Sections of the integration platform that mean nothing here: passed over with a warning each (D18).
 pub(crate) const PASSED_OVER: &[&str] = &[

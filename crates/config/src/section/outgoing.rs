@@ -44,6 +44,14 @@ pub const SOAP: Outgoing = Outgoing {
     aliases: &["outconn_soap"],
 };
 
+pub const WEBHOOK: Outgoing = Outgoing {
+    kind: ConnectionKind::Webhook,
+    name: "webhook_endpoint",
+    meaning: "Addresses that events are sent to, signed. A signing key is made for each; it is in no file.",
+    required: &["url"],
+    aliases: &[],
+};
+
 /// What channels run.
 pub const SERVICES: Outgoing = Outgoing {
     kind: ConnectionKind::Service,

@@ -1,9 +1,11 @@
 //! A webhook endpoint as a target. It must not know how requests are signed.
 
 use super::TlsSettings;
+use crate::breaker::BreakerRules;
 use crate::envelope::Payload;
 use crate::http_url::HttpUrl;
 use crate::message::HeaderList;
+use crate::ordering::OrderingKey;
 
 /// An address that people outside named.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +20,11 @@ pub struct WebhookTarget {
     pub custom_headers: HeaderList,
     /// Attempts a second at most; `None`: no limit.
     pub rate_limit_per_second: Option<u32>,
+    pub breaker: BreakerRules,
+    /// Order is kept among the events of one key, and those of others go beside them (R15). An endpoint that keeps order among all has an
+    /// ordered queue instead.
+    pub ordered_by_key: bool,
+    pub ordering_key: Option<OrderingKey>,
     pub tls: TlsSettings,
 }
 

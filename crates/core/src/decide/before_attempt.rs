@@ -6,6 +6,7 @@ use super::after_attempt::{dead, ended_as};
 use super::{Decision, Snapshot};
 use crate::delivery::Status;
 use crate::endpoint::NotSendable;
+use crate::id::DeliveryId;
 use crate::policy::RefusalEnd;
 use crate::{Failure, Timestamp};
 
@@ -83,14 +84,15 @@ pub(super) fn expired(at: Snapshot<'_>, now: Timestamp) -> Decision {
     Decision::stay(ended_as(progress, Status::Expired, now))
 }
 
-/// R09: to the DLQ, however many attempts are left; why the last one failed is kept beside it.
-pub(super) fn too_old(at: Snapshot<'_>, now: Timestamp) -> Decision {
+/// R09: to the DLQ, however many attempts are left; why the last one failed, and for whom it waited (D28), is kept beside it.
+pub(super) fn too_old(behind: Option<DeliveryId>, at: Snapshot<'_>, now: Timestamp) -> Decision {
     let mut progress = at.progress.clone();
     progress.failure = Some(Failure::TooOld);
     let cap = at.policy.age_cap.map(|cap| format!(" ({cap})")).unwrap_or_default();
+    let waited = behind.map(|behind| format!(": waited behind {behind}")).unwrap_or_default();
     progress.error = Some(match &at.progress.error {
-        Some(error) => format!("older than the age cap{cap}; before that: {error}"),
-        None => format!("older than the age cap{cap}"),
+        Some(error) => format!("older than the age cap{cap}{waited}; before that: {error}"),
+        None => format!("older than the age cap{cap}{waited}"),
     });
     Decision::stay(dead(progress, now))
 }

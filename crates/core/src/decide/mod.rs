@@ -14,6 +14,7 @@ pub use dead_letter::{DeadLetterStep, dead_letter_due_at, dead_letter_step};
 
 use crate::delivery::Progress;
 use crate::endpoint::NotSendable;
+use crate::id::DeliveryId;
 use crate::policy::DeliveryPolicy;
 use crate::roll::Roll;
 use crate::schedule::{Ladder, LadderTerms, Schedule};
@@ -62,8 +63,8 @@ pub enum Event<'a> {
     NotSendable(NotSendable),
     /// It waited longer than `expires_after` (Z17).
     Expired,
-    /// It waited longer than its ladder's age cap (R09).
-    TooOld,
+    /// It waited longer than its ladder's age cap (R09); `behind`: for whom, where order is kept (D28).
+    TooOld { behind: Option<DeliveryId> },
     /// A person asks.
     ByHand(ByHand),
 }
@@ -94,7 +95,7 @@ pub fn decide(event: Event<'_>, snapshot: Snapshot<'_>, now: Timestamp, roll: Ro
         Event::Interrupted => Ok(after_attempt::interrupted(snapshot, now)),
         Event::NotSendable(refused) => Ok(before_attempt::not_sendable(refused, snapshot, now)),
         Event::Expired => Ok(before_attempt::expired(snapshot, now)),
-        Event::TooOld => Ok(before_attempt::too_old(snapshot, now)),
+        Event::TooOld { behind } => Ok(before_attempt::too_old(behind, snapshot, now)),
         Event::ByHand(act) => by_hand::by_hand(act, snapshot, now),
     }
 }

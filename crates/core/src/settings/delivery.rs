@@ -81,11 +81,11 @@ pub(super) fn read_of_endpoint(
     if reader.flag("use_queue") == Some(false) {
         reader.refuse("use_queue", false, "true here: an endpoint is delivered from its queue");
     }
-    let says_rounds = BACKOFF_KEYS.iter().any(|key| reader.has(key));
+    let says_rounds = says_rounds(reader);
     let mut policy = read(reader, not_here);
     if first_ladder_key(reader).is_none() && !says_rounds {
         let preset = DeliveryPolicy::webhook();
-        let is_ordered = reader.flag("ordered").unwrap_or(preset.queue.ordered);
+        let is_ordered = reader.flag("ordered").unwrap_or(preset.queue.ordered) && !by_key(reader);
         let concurrency = reader.whole("concurrency", 1..=CONCURRENCY_MAX);
         let concurrency = concurrency.unwrap_or(if is_ordered { 1 } else { CONCURRENCY_UNORDERED });
         let queue = QueuePolicy { ordered: is_ordered, concurrency, ..policy.queue };
@@ -93,6 +93,16 @@ pub(super) fn read_of_endpoint(
     }
     policy.queue.use_queue = true;
     policy
+}
+
+/// Whether any key makes rounds of the retries of an endpoint.
+pub(super) fn says_rounds(reader: &Reader<'_>) -> bool {
+    BACKOFF_KEYS.iter().any(|key| reader.has(key))
+}
+
+/// Order is kept key by key, in a queue without order of its own (R15); only endpoints have it.
+fn by_key(reader: &Reader<'_>) -> bool {
+    reader.value("ordering_key").is_some_and(|key| key.as_str() != Some(""))
 }
 
 /// Seconds to the millisecond; the range was checked before.
@@ -129,7 +139,7 @@ fn backoff(reader: &mut Reader<'_>) -> Backoff {
 
 fn queue(reader: &mut Reader<'_>, standard: &QueuePolicy) -> QueuePolicy {
     let use_queue = reader.flag("use_queue").unwrap_or(standard.use_queue);
-    let ordered = reader.flag("ordered").unwrap_or(standard.ordered);
+    let ordered = reader.flag("ordered").unwrap_or(standard.ordered) && !by_key(reader);
     let given = reader.whole("concurrency", 1..=CONCURRENCY_MAX);
     if let (true, Some(given)) = (ordered, given.filter(|given| *given > 1)) {
         let allowed = "1 while `ordered` is true, since one request must be done before the next is sent; \

@@ -15,6 +15,17 @@ use crate::topic::TopicPattern;
 /// `transform_program_bytes_max`.
 const PROGRAM_BYTES_MAX: usize = 65_536;
 
+/// What a subscription of a file is sent to: one of these.
+pub const TARGET_KEYS: &[KeyDoc] = &[
+    key("endpoint", "none", "the name of an endpoint of the project", "Where it sends to; or `connection` instead."),
+    key(
+        "connection",
+        "none",
+        "a connection of the project by its type and name, such as `rest:Billing API`",
+        "Where it sends to, if that is no endpoint.",
+    ),
+];
+
 /// The keys of `webhook_subscription` beside `name` and what it is sent to.
 pub const PUSH_KEYS: &[KeyDoc] = &[
     key(
@@ -42,6 +53,13 @@ pub const PUSH_KEYS: &[KeyDoc] = &[
     key("timeout_seconds", "that of the connection", "a whole number from 1 to 60", "From connect to the status line.")
         .of(Shape::Whole { min: 1, max: 60 }),
     key(
+        "ordering_enabled",
+        "false",
+        "true or false",
+        "Its deliveries go strictly one after another, through retry waits too, together with those of other such subscriptions of the endpoint; with the endpoint's ordering_key, key by key.",
+    )
+    .of(Shape::Flag),
+    key(
         "custom_headers",
         "none",
         "an object of at most 32 headers with texts of at most 4096 bytes without control characters, none of them written by Postrider itself",
@@ -68,6 +86,7 @@ pub fn parse(written: &Map<String, Value>) -> Result<PushSpec, Vec<SettingError>
     let retry_delays = ladder::delays(&mut reader);
     let retryable_statuses = ladder::statuses(&mut reader);
     let timeout = reader.whole("timeout_seconds", 1..=60).map(|seconds| Wait::from_secs(seconds.into()));
+    let ordering_enabled = reader.flag("ordering_enabled").unwrap_or(false);
     let custom_headers = read_headers(&mut reader, "custom_headers");
     let transformation = transformation(&mut reader);
     reader.refuse_unknown_keys(|_| false);
@@ -78,6 +97,7 @@ pub fn parse(written: &Map<String, Value>) -> Result<PushSpec, Vec<SettingError>
         retry_delays,
         retryable_statuses,
         timeout,
+        ordering_enabled,
         custom_headers,
         transformation,
     }))

@@ -9,15 +9,19 @@ use super::headers::{HEADERS_MAX, read_headers};
 use super::host::without_user_info;
 use super::keys::{KeyDoc, Shape, TRUE_FALSE, key};
 use super::reader::Reader;
-use super::{KindSettings, SettingError};
+use super::{KindSettings, SettingError, tls};
 use crate::Wait;
-use crate::connection::{Addresses, ConnectionSpec, Target, TlsSettings, WebhookTarget};
+use crate::breaker::BreakerRules;
+use crate::connection::{Addresses, CertificateKeys, ConnectionSpec, Target, TlsSettings, WebhookTarget};
 use crate::envelope::Payload;
 use crate::health::SwitchOff;
 use crate::http_url::HttpUrl;
+use crate::ordering::OrderingKey;
 
 /// Characters of a description, at most.
 pub const DESCRIPTION_CHARS_MAX: usize = 500;
+/// `breaker_failures`, at most.
+const BREAKER_FAILURES_MAX: u32 = 1000;
 /// `rate_limit_per_second`, at most.
 pub const RATE_MAX: u32 = 10_000;
 /// `switch_off_after_failures`, at most.
@@ -73,6 +77,33 @@ const WEBHOOK_KEYS: &[KeyDoc] = &[
     )
     .of(Shape::Whole { min: 1, max: 10_000 }),
     key(
+        "breaker_failures",
+        "10, or 0 with the preset patient and in rounds",
+        "a whole number from 0 to 1000",
+        "After so many failed attempts in a row its requests are held back for a while, and then one is tried; 0: never.",
+    )
+    .of(Shape::Whole { min: 0, max: BREAKER_FAILURES_MAX }),
+    key(
+        "breaker_seconds",
+        "30",
+        "a whole number from 1 to 3600",
+        "How long they are held back at first, give or take a half; twice as long after each try that fails, up to eight times.",
+    )
+    .of(Shape::Whole { min: 1, max: 3600 }),
+    key(
+        "ordering_key",
+        "none",
+        "a JSON pointer into the event's data, such as `/customer/id`, of at most 512 bytes",
+        "Order is kept only among events with the same value there; those of others go beside them.",
+    ),
+    key(
+        "tls_client_cert",
+        "",
+        "the path of a PEM file",
+        "The certificate, with its chain, to show to an endpoint that asks who we are.",
+    ),
+    key("tls_client_key", "", "the path of a PEM file", "The key of tls_client_cert."),
+    key(
         "switch_off_on_gone",
         "true with the preset patient, else false",
         TRUE_FALSE,
@@ -109,6 +140,11 @@ fn parse(written: &Map<String, Value>) -> Result<ConnectionSpec, Vec<SettingErro
     let custom_headers = read_headers(&mut reader, "custom_headers");
     let rate_limit_per_second = reader.whole("rate_limit_per_second", 1..=RATE_MAX);
     let security = super::rest::security(&mut reader);
+    let ordering_key = ordering_key(&mut reader);
+    let breaker = breaker(&mut reader);
+    let keys = &CertificateKeys { cert: "tls_client_cert", key: "tls_client_key" };
+    let tls = TlsSettings { client: tls::client(&mut reader, keys), ..TlsSettings::PUBLIC };
+    let ordered_by_key = ordering_key.is_some() && reader.flag("ordered") == Some(true);
     let mut policy = delivery::read_of_endpoint(&mut reader, SETTINGS.not_here);
     policy.switch_off = switch_off(&mut reader, policy.switch_off);
     let addresses = match reader.value("retry_preset").and_then(Value::as_str) {
@@ -125,7 +161,10 @@ fn parse(written: &Map<String, Value>) -> Result<ConnectionSpec, Vec<SettingErro
             addresses,
             custom_headers,
             rate_limit_per_second,
-            tls: TlsSettings::PUBLIC,
+            breaker,
+            ordered_by_key,
+            ordering_key,
+            tls,
         })
     });
     // Whether it is off is the endpoint's own affair: an endpoint that is off holds nothing (D28).
@@ -151,6 +190,27 @@ fn url(reader: &mut Reader<'_>) -> Option<HttpUrl> {
     }
     let text = reader.text("url")?;
     HttpUrl::parse(text).map_err(|allowed| reader.refuse("url", without_user_info(text), allowed)).ok()
+}
+
+fn ordering_key(reader: &mut Reader<'_>) -> Option<OrderingKey> {
+    const KEY: &str = "ordering_key";
+    let text = reader.text(KEY).filter(|text| !text.is_empty())?;
+    let found = OrderingKey::new(text);
+    if found.is_none() {
+        let allowed = reader.allowed(KEY);
+        reader.refuse(KEY, text.escape_debug(), allowed);
+    }
+    found
+}
+
+/// The third seed knows of none, and rounds are over before one would help.
+fn breaker(reader: &mut Reader<'_>) -> BreakerRules {
+    let is_patient = reader.value("retry_preset").and_then(Value::as_str) == Some("patient");
+    let standard =
+        if is_patient || delivery::says_rounds(reader) { BreakerRules::NEVER } else { BreakerRules::STANDARD };
+    let failures_max = reader.whole("breaker_failures", 0..=BREAKER_FAILURES_MAX).unwrap_or(standard.failures_max);
+    let open_for = reader.whole("breaker_seconds", 1..=3600).map(|seconds| Wait::from_secs(seconds.into()));
+    BreakerRules { failures_max, open_for: open_for.unwrap_or(standard.open_for) }
 }
 
 fn description(reader: &mut Reader<'_>) -> String {

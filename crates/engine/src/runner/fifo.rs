@@ -2,6 +2,7 @@
 //!
 //! It must not know other queues, nor decide anything that the core decides.
 
+mod attempts;
 mod duties;
 
 use std::collections::BTreeSet;
@@ -9,24 +10,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
-use postrider_core::decide::{Decision, Event, Gate, Snapshot, before_attempt, decide, leaves_at};
-use postrider_core::delivery::{Progress, Status};
+use postrider_core::decide::{Event, Gate, Snapshot, before_attempt, decide, leaves_at};
+use postrider_core::deferral::DeferredBy;
 use postrider_core::id::{CommandId, DeliveryId};
 use postrider_core::log;
-use postrider_core::outcome::Outcome;
-use postrider_core::{Reply, Timestamp};
-use postrider_store::{CommandAnswer, Guard, NewBody, Placement, Settled, Settlement, StoreError, WindowLimit};
+use postrider_store::{Settled, StoreError, WindowLimit};
 use tokio::sync::mpsc;
 
+use super::held_up::HeldUp;
 use super::window::Window;
-use super::{Exit, Made, Post, STORE_PAUSE, ToRunner, earlier, given_up, not_begun, outgoing, refused, was_made};
+use super::{Exit, LOOK_FOR_SLOTS, Post, SHORTEST_WAIT, STORE_PAUSE, ToRunner, earlier, refused};
 use crate::attempt::{self, Ended};
 use crate::dispatcher;
 use crate::endpoints;
-use crate::notifier::Caller;
-use crate::settler::ToSettle;
-use crate::switching;
 
 struct Fifo {
     post: Post,
@@ -49,6 +47,10 @@ struct Fifo {
     handled: BTreeSet<CommandId>,
     /// Ends once nothing is under way.
     leaving: Option<Exit>,
+    /// What a limit or the endpoint's breaker holds up (R04).
+    held_up: HeldUp,
+    /// The attempt under way shows whether the endpoint is back.
+    is_probe: bool,
     /// The store did not answer: not asked again before this time.
     rest_until: Option<Timestamp>,
 }
@@ -64,6 +66,9 @@ enum Next {
 
 /// Runs until told to stop, or until the queue is somebody else's.
 pub(crate) async fn run(post: Post, inbox: &mut mpsc::UnboundedReceiver<ToRunner>) -> Exit {
+    let Some(connection) = post.connection() else { return Exit::Deleted };
+    // One attempt at a time, and never one of intake's.
+    post.handle.slots.open(&post.shared, &connection, post.handle.inbox(), post.lease, 1, true);
     let options = &post.shared.options;
     let limit = WindowLimit { deliveries_max: options.window_deliveries_max, bytes_max: options.window_bytes_max };
     let mut fifo = Fifo {
@@ -77,49 +82,59 @@ pub(crate) async fn run(post: Post, inbox: &mut mpsc::UnboundedReceiver<ToRunner
         commands: post.has_commands,
         handled: BTreeSet::new(),
         leaving: None,
+        held_up: HeldUp::default(),
+        is_probe: false,
         rest_until: None,
         post,
     };
-    fifo.post.read_endpoint().await;
-    // What this process has just stored cannot have been in flight with a former owner.
-    let mut own_from = None;
-    while let Ok(message) = inbox.try_recv() {
-        if let ToRunner::Fresh { loaded, .. } = &message {
-            own_from = own_from.or(loaded.delivery.position);
-        }
-        fifo.hear(message);
-    }
-    let interrupted = fifo.post.has_claims && fifo.settle_former_claims().await;
-    if fifo.post.taken_over && !interrupted {
-        fifo.note_interruption(own_from).await;
-    }
-    loop {
+    let exit = fifo.live(inbox).await;
+    fifo.post.handle.slots.close(fifo.post.shared.now());
+    exit
+}
+
+impl Fifo {
+    async fn live(&mut self, inbox: &mut mpsc::UnboundedReceiver<ToRunner>) -> Exit {
+        self.post.read_endpoint().await;
+        // What this process has just stored cannot have been in flight with a former owner.
+        let mut own_from = None;
         while let Ok(message) = inbox.try_recv() {
-            fifo.hear(message);
-        }
-        let (sleep, sleep_until) = match fifo.step().await {
-            Next::Exit(exit) => return exit,
-            Next::Again => continue,
-            Next::Event => (None, None),
-            Next::At(time) => (None, Some(time)),
-            Next::In(pause) => (Some(pause), None),
-        };
-        let shared = Arc::clone(&fifo.post.shared);
-        let wake = async {
-            match (sleep, sleep_until) {
-                (Some(pause), _) => tokio::time::sleep(pause).await,
-                (None, Some(time)) => shared.sleep_until(time).await,
-                (None, None) => std::future::pending().await,
+            if let ToRunner::Fresh { loaded, .. } = &message {
+                own_from = own_from.or(loaded.delivery.position);
             }
-        };
-        tokio::select! {
-            biased;
-            message = inbox.recv() => match message {
-                Some(message) => fifo.hear(message),
-                None => return Exit::Stopped,
-            },
-            ended = landing(&mut fifo.flight) => fifo.attempt_ended(ended),
-            () = wake => {}
+            self.hear(message);
+        }
+        let interrupted = self.post.has_claims && self.settle_former_claims().await;
+        if self.post.taken_over && !interrupted {
+            self.note_interruption(own_from).await;
+        }
+        loop {
+            while let Ok(message) = inbox.try_recv() {
+                self.hear(message);
+            }
+            let (sleep, sleep_until) = match self.step().await {
+                Next::Exit(exit) => return exit,
+                Next::Again => continue,
+                Next::Event => (None, None),
+                Next::At(time) => (None, Some(time)),
+                Next::In(pause) => (Some(pause), None),
+            };
+            let shared = Arc::clone(&self.post.shared);
+            let wake = async {
+                match (sleep, sleep_until) {
+                    (Some(pause), _) => tokio::time::sleep(pause).await,
+                    (None, Some(time)) => shared.sleep_until(time).await,
+                    (None, None) => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                message = inbox.recv() => match message {
+                    Some(message) => self.hear(message),
+                    None => return Exit::Stopped,
+                },
+                ended = landing(&mut self.flight) => self.attempt_ended(ended),
+                () = wake => {}
+            }
         }
     }
 }
@@ -169,8 +184,12 @@ impl Fifo {
         match self.post.connection() {
             None => self.leave(Exit::Deleted),
             Some(connection) if !connection.spec.policy.queue.ordered => self.leave(Exit::OrderChanged),
-            Some(connection) if connection.is_held() => self.dismiss_waiting(),
-            Some(_) => {}
+            Some(connection) => {
+                self.post.handle.slots.change(&self.post.shared, &connection, 1, 1);
+                if connection.is_held() {
+                    self.dismiss_waiting();
+                }
+            }
         }
     }
 
@@ -192,6 +211,7 @@ impl Fifo {
     /// What is under way may reach the remote system, but its outcome is no longer ours to write.
     fn lose(&mut self) {
         self.leaving = Some(Exit::Lost);
+        self.post.handle.slots.close(self.post.shared.now());
         self.flight = None;
         self.dismiss_waiting();
     }
@@ -226,6 +246,9 @@ impl Fifo {
     async fn step(&mut self) -> Next {
         if self.commands && self.leaving.is_none() {
             self.take_commands().await;
+        }
+        if self.leaving.is_none() {
+            self.post.write_held_up(&mut self.held_up).await;
         }
         if self.flight.is_some() {
             return Next::Event;
@@ -314,11 +337,34 @@ impl Fifo {
                     Next::Again
                 }
                 None if self.barrier => Next::Event,
-                None => {
-                    self.begin(live, policy_of, now);
-                    Next::Event
-                }
+                None => self.begin_unless_held_up(live, policy_of, behind_leaves, now),
             },
+        }
+    }
+
+    /// A deferral: nothing is sent, no attempt is used and no ladder moves (R04).
+    fn begin_unless_held_up(
+        &mut self,
+        live: &Arc<Connection>,
+        policy_of: Arc<Connection>,
+        behind_leaves: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Next {
+        match self.post.handle.slots.take(&self.post.shared, 1, now) {
+            Ok(_) => {
+                self.post.find_held_up(&mut self.held_up, None, now);
+                self.begin(live, policy_of, now);
+                self.held_up.write_at().map_or(Next::Event, Next::At)
+            }
+            Err(deferral) => {
+                self.post.find_held_up(&mut self.held_up, Some(deferral), now);
+                let look_at = match deferral.by {
+                    DeferredBy::ProjectConcurrency => Some(now + LOOK_FOR_SLOTS),
+                    _ => deferral.until,
+                };
+                let at = earlier(earlier(look_at, behind_leaves), self.held_up.write_at());
+                at.map_or(Next::Event, |at| Next::At(at.max(now + SHORTEST_WAIT)))
+            }
         }
     }
 
@@ -349,128 +395,4 @@ impl Fifo {
             _ => Arc::clone(live),
         }
     }
-
-    fn begin(&mut self, live: &Arc<Connection>, policy_of: Arc<Connection>, now: Timestamp) {
-        let Some(head) = self.window.head_mut() else { return };
-        if head.caller.as_ref().is_some_and(|caller| !caller.begin()) {
-            head.caller = None;
-        }
-        let progress = std::mem::replace(&mut head.delivery.progress, Progress::accepted(now));
-        head.delivery.progress = progress.begun(now);
-        let timeout = policy_of.spec.policy.timeout;
-        let request = outgoing(live, &head.delivery, &head.head, &head.body, timeout);
-        let of = head.delivery.event.as_ref().map(|event| event.subscription_id);
-        self.round = Some((head.id(), policy_of));
-        self.epoch = endpoints::epoch(&self.post.shared, live);
-        self.flight = Some(attempt::make(&self.post.shared, request, of));
-    }
-
-    fn attempt_ended(&mut self, ended: Ended) {
-        let Ended { reply, verdict, record } = ended;
-        let Some(head) = self.window.head_mut() else { return };
-        if head.caller.as_ref().is_some_and(|caller| !caller.is_there()) {
-            head.caller = None;
-        }
-        let direct = head.caller.is_some();
-        let Some((_, policy_of)) = &self.round else { return };
-        let shared = &self.post.shared;
-        let made = was_made(policy_of, &verdict);
-        let progress = if made { head.delivery.progress.clone() } else { not_begun(&head.delivery.progress) };
-        let snapshot =
-            Snapshot { progress: &progress, policy: &policy_of.spec.policy, ladder: head.delivery.ladder.as_ref() };
-        let event = Event::AttemptEnded { verdict: &verdict, reply: &reply, direct };
-        // Only a person's wish is ever refused.
-        let Ok(mut decision) = decide(event, snapshot, shared.now(), shared.roll()) else { return };
-        let made = made.then(|| {
-            let live = self.post.connection().unwrap_or_else(|| Arc::clone(policy_of));
-            let now = shared.now();
-            let health = switching::noted(shared, &live, self.epoch, &mut decision.progress, &record, now);
-            Made { record, health }
-        });
-        self.apply_to_head(decision, made, Some(reply));
-    }
-
-    /// What has expired or is too old leaves without an attempt.
-    fn give_up(&mut self, id: DeliveryId, policy_of: &Connection) {
-        let shared = &self.post.shared;
-        let Some(live) = self.post.connection() else { return };
-        let Some(entry) = self.window.find_mut(id) else { return };
-        let snapshot = Snapshot {
-            progress: &entry.delivery.progress,
-            policy: &policy_of.spec.policy,
-            ladder: entry.delivery.ladder.as_ref(),
-        };
-        let Some(decision) = given_up(shared, snapshot, live.open_since(), shared.now()) else { return };
-        let Some(entry) = self.window.remove(id) else { return };
-        let caller = entry.caller.map(|caller| (caller, decision.progress.clone()));
-        self.hand_over(
-            id,
-            decision.progress,
-            None,
-            None,
-            None,
-            caller.map(|(caller, progress)| {
-                let outcome = Outcome::after_attempt(id, entry.delivery.cid, &progress, nothing_came());
-                (caller, outcome)
-            }),
-        );
-        self.barrier = true;
-    }
-
-    /// Writes what was decided for the head, and moves on if it has left the queue.
-    fn apply_to_head(&mut self, decision: Decision, made: Option<Made>, reply: Option<Reply>) {
-        let Decision { progress, .. } = decision;
-        let delivered = progress.status == Status::Success;
-        let Some(head) = self.window.head_mut() else { return };
-        let (id, caller) = (head.id(), head.caller.take());
-        let caller = caller.map(|caller| {
-            let reply = reply.unwrap_or_else(nothing_came);
-            (caller, Outcome::after_attempt(id, head.delivery.cid.clone(), &progress, reply))
-        });
-        if progress.status.is_waiting() {
-            head.delivery.progress = progress.clone();
-        } else {
-            self.window.pop_head();
-        }
-        if !delivered {
-            self.barrier = true;
-            self.refusing = false;
-            self.dismiss_waiting();
-        }
-        self.hand_over(id, progress, made, None, None, caller);
-    }
-
-    fn hand_over(
-        &mut self,
-        delivery_id: DeliveryId,
-        progress: Progress,
-        made: Option<Made>,
-        edited_body: Option<NewBody>,
-        answers: Option<CommandId>,
-        caller: Option<(Caller, Outcome)>,
-    ) {
-        self.unsettled += 1;
-        let (attempt, health) = made.map_or((None, None), |made| (Some(made.record), made.health));
-        self.post.shared.settler.settle(ToSettle {
-            settlement: Settlement {
-                delivery_id,
-                queue_id: self.post.queue_id(),
-                guard: Guard::Lease(self.post.lease),
-                progress,
-                placement: Placement::Keep,
-                attempt,
-                forward: None,
-                edited_body,
-                answers: answers.map(|id| (id, CommandAnswer::Applied)),
-                health,
-            },
-            runner: self.post.handle.inbox(),
-            life: self.post.life,
-            caller,
-        });
-    }
-}
-
-fn nothing_came() -> Reply {
-    Reply::unanswered(postrider_core::NoAnswerKind::Internal, "no attempt was made")
 }

@@ -4,6 +4,8 @@
 
 mod commands;
 pub(crate) mod fifo;
+mod gate;
+mod held_up;
 pub(crate) mod slots;
 pub(crate) mod unordered;
 pub(crate) mod window;
@@ -11,23 +13,28 @@ pub(crate) mod window;
 use std::sync::Arc;
 
 use postrider_core::attempt::Attempt;
+use postrider_core::breaker::{self, Turn};
 use postrider_core::connection::{Connection, ConnectionKind};
 use postrider_core::decide::{Decision, Event, Gate, Snapshot, before_attempt, decide};
+use postrider_core::deferral::Deferral;
 use postrider_core::delivery::{Delivery, Progress, Status};
 use postrider_core::envelope;
 use postrider_core::id::{DeliveryId, QueueId};
 use postrider_core::log;
 use postrider_core::message::RequestHead;
+use postrider_core::operational::OperationalEvent;
 use postrider_core::verdict::{Again, Failed, Verdict};
 use postrider_core::{Timestamp, Wait};
 use postrider_store::{FencingToken, HealthWrite, Loaded, QueueLease, Settled, TakenQueue};
 use postrider_wire::{Outgoing, WebhookAttempt};
 use tokio::sync::mpsc;
 
+use crate::announcer;
 use crate::dispatcher::QueueHandle;
 use crate::endpointing;
 use crate::endpoints;
 use crate::shared::Shared;
+use held_up::HeldUp;
 
 pub(crate) type Inbox = mpsc::UnboundedSender<ToRunner>;
 
@@ -92,6 +99,64 @@ impl Post {
         self.lease.queue_id
     }
 
+    /// An attempt has ended: what the endpoint's breaker makes of it, and who is told.
+    fn circuit_heard(&self, connection: &Connection, verdict: &Verdict, is_probe: bool) {
+        let shared = &self.shared;
+        let failure = match verdict {
+            Verdict::Delivered => None,
+            Verdict::Failed(failed) => Some(failed.failure),
+        };
+        let now = shared.now();
+        let endpoint = || announcer::subject(connection);
+        match self.handle.slots.ended(shared, breaker::Ended::of(failure), is_probe, now) {
+            Turn::Opened { until, failed_in_a_row, is_new: true } => {
+                tracing::warn!(
+                    event = log::CIRCUIT_OPENED, connection = connection.name, failed_in_a_row, %until,
+                    "an endpoint keeps failing and is left alone for a while"
+                );
+                let event =
+                    OperationalEvent::EndpointCircuitOpened { endpoint: endpoint(), failed_in_a_row, until, at: now };
+                shared.announce(connection.project_id, event);
+            }
+            Turn::Closed { open_since } => {
+                tracing::info!(
+                    event = log::CIRCUIT_CLOSED, connection = connection.name, %open_since,
+                    "an endpoint that was left alone answers again"
+                );
+                let event = OperationalEvent::EndpointRecovered { endpoint: endpoint(), at: now };
+                shared.announce(connection.project_id, event);
+            }
+            Turn::Opened { .. } | Turn::None => {}
+        }
+    }
+
+    /// What holds the queue up from now on, as others see it.
+    fn find_held_up(&self, held_up: &mut HeldUp, deferral: Option<Deferral>, now: Timestamp) {
+        let is_endpoint = self.connection().is_some_and(|connection| connection.spec.target.webhook().is_some());
+        let deferral = deferral.filter(|_| is_endpoint);
+        held_up.find(deferral, now);
+        self.handle.slots.set_deferral(deferral);
+    }
+
+    /// Writes it once it lasts, for those who look from other servers.
+    async fn write_held_up(&self, held_up: &mut HeldUp) {
+        let now = self.shared.now();
+        let Some(deferral) = held_up.to_write(now) else { return };
+        match self.shared.store.note_deferral(self.lease, deferral).await {
+            Ok(()) => held_up.wrote(deferral),
+            Err(_) => return held_up.not_written(now),
+        }
+        match deferral {
+            Some(Deferral { by, until }) => tracing::info!(
+                event = log::QUEUE_DEFERRED, queue = %self.queue_id(), reason = by.as_str(), until = until.map(|at| at.to_string()),
+                "what is due in a queue is held back for now"
+            ),
+            None => {
+                tracing::info!(event = log::QUEUE_NOT_DEFERRED, queue = %self.queue_id(), "a queue is not held back any more");
+            }
+        }
+    }
+
     /// The connection as it is now; its address, credentials and pause are always live (D21).
     pub fn connection(&self) -> Option<Arc<Connection>> {
         self.shared.connections.get(self.lease.queue_id)
@@ -126,6 +191,11 @@ impl Post {
 
 /// How long a runner rests after a store did not answer it.
 pub(crate) const STORE_PAUSE: Wait = Wait::from_millis(500);
+
+/// What waits for a slot of its project looks so often at least.
+pub(crate) const LOOK_FOR_SLOTS: Wait = Wait::from_secs(2);
+/// However soon a deferral may be over, it is not looked at more often than this.
+pub(crate) const SHORTEST_WAIT: Wait = Wait::from_millis(1);
 
 pub(crate) fn outgoing(
     connection: &Arc<Connection>,
@@ -172,16 +242,17 @@ pub(crate) fn was_made(connection: &Connection, verdict: &Verdict) -> bool {
     !(held_back && connection.spec.target.webhook().is_some())
 }
 
-/// What becomes of a delivery that has expired or is too old (Z17, R09); `None`: it is neither.
+/// What becomes of a delivery that has expired or is too old (Z17, R09); `None`: it is neither. `behind`: whom it waits for (D28).
 pub(crate) fn given_up(
     shared: &Shared,
     at: Snapshot<'_>,
     open_since: Option<Timestamp>,
     now: Timestamp,
+    behind: Option<DeliveryId>,
 ) -> Option<Decision> {
     let event = match before_attempt(at, open_since, now) {
         Gate::Expired => Event::Expired,
-        Gate::TooOld => Event::TooOld,
+        Gate::TooOld => Event::TooOld { behind },
         Gate::Attempt | Gate::WaitUntil(_) => return None,
     };
     // Only a person's wish is ever refused.

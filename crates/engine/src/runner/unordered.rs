@@ -2,6 +2,7 @@
 //!
 //! A claim is committed before anything is sent (D04). It must not know other queues, nor decide anything that the core decides.
 
+mod attempts;
 mod duties;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,23 +12,20 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use postrider_core::connection::Connection;
-use postrider_core::decide::{Event, Snapshot, decide};
-use postrider_core::delivery::{Delivery, Origin, Progress, Status};
+use postrider_core::deferral::{Deferral, DeferredBy};
+use postrider_core::delivery::{Delivery, Origin};
 use postrider_core::id::{CommandId, DeliveryId};
-use postrider_core::log;
-use postrider_core::outcome::Outcome;
-use postrider_core::{Failure, NoAnswerKind, Reply, Timestamp, pace};
-use postrider_store::{CommandAnswer, Guard, Loaded, NewBody, Placement, Settled, Settlement, StoreError, WindowLimit};
+use postrider_core::{Timestamp, log, pace};
+use postrider_store::{Loaded, Settled, StoreError, WindowLimit};
 use tokio::sync::mpsc;
 
-use super::{Exit, Made, Post, STORE_PAUSE, ToRunner, earlier, given_up, not_begun, outgoing, refused, was_made};
-use crate::attempt::{self, Ended};
+use super::held_up::HeldUp;
+use super::{Exit, LOOK_FOR_SLOTS, Post, SHORTEST_WAIT, STORE_PAUSE, ToRunner, earlier};
+use crate::attempt::Ended;
 use crate::dispatcher;
 use crate::endpoints;
 use crate::notifier::Caller;
-use crate::settler::ToSettle;
 use crate::shared::slots_of;
-use crate::switching;
 use duties::{Expiring, Refusing, earliest_end, gives_up};
 
 /// Policies of rounds under way kept at most; a round whose policy is not kept reads it anew.
@@ -42,11 +40,13 @@ struct Unordered {
     /// A question to the store under way; attempts go on meanwhile.
     asking: Option<BoxFuture<'static, Asked>>,
     rounds: BTreeMap<DeliveryId, Arc<Connection>>,
-    /// Decisions handed over and not yet written, with when the delivery is due again.
-    settling: BTreeMap<DeliveryId, Option<Timestamp>>,
+    /// Decisions handed over and not yet written.
+    settling: BTreeMap<DeliveryId, Settling>,
     /// What a former owner had claimed may still be PROCESSING: nothing is claimed before that is settled.
     interruptions: bool,
-    /// Of those, what an operator decided: nothing is claimed before it is written.
+    /// When the next claim of a former owner that was left to it times out (R01).
+    claims_end_at: Option<Timestamp>,
+    /// What an operator decided: nothing is claimed before it is written.
     commanded: BTreeSet<DeliveryId>,
     handled: BTreeSet<CommandId>,
     commands: bool,
@@ -56,6 +56,8 @@ struct Unordered {
     rest_until: Option<Timestamp>,
     /// Attempts that ended without having reached the remote system, since the last one that did.
     unreachable_in_a_row: u32,
+    /// What a limit or the endpoint's breaker holds up (R04).
+    held_up: HeldUp,
     /// When something that waits may have expired or be too old (Z17, R09).
     expiry_at: Option<Timestamp>,
     concurrency: u32,
@@ -64,12 +66,22 @@ struct Unordered {
     leaving: Option<Exit>,
 }
 
+/// What follows once a decision is written.
+#[derive(Clone, Copy)]
+struct Settling {
+    due_at: Option<Timestamp>,
+    /// It leaves a line, and the next one of that may go (R15).
+    releases: bool,
+}
+
 struct UnderWay {
     delivery: Delivery,
     policy_of: Arc<Connection>,
     /// Of its endpoint, when the attempt began.
     epoch: u32,
     caller: Option<Caller>,
+    /// It shows whether the endpoint is back.
+    is_probe: bool,
 }
 
 enum Asked {
@@ -92,7 +104,7 @@ pub(crate) async fn run(post: Post, inbox: &mut mpsc::UnboundedReceiver<ToRunner
     let Some(connection) = post.connection() else { return Exit::Deleted };
     let concurrency = slots_of(&connection);
     let shut = post.has_claims || connection.is_held();
-    post.handle.slots.open(post.lease, concurrency, shut);
+    post.handle.slots.open(&post.shared, &connection, post.handle.inbox(), post.lease, concurrency, shut);
     post.read_endpoint().await;
     let mut runner = Unordered {
         flights: FuturesUnordered::new(),
@@ -102,6 +114,7 @@ pub(crate) async fn run(post: Post, inbox: &mut mpsc::UnboundedReceiver<ToRunner
         rounds: BTreeMap::new(),
         settling: BTreeMap::new(),
         interruptions: post.has_claims,
+        claims_end_at: None,
         commanded: BTreeSet::new(),
         handled: BTreeSet::new(),
         commands: post.has_commands,
@@ -109,6 +122,7 @@ pub(crate) async fn run(post: Post, inbox: &mut mpsc::UnboundedReceiver<ToRunner
         next_due: None,
         rest_until: None,
         unreachable_in_a_row: 0,
+        held_up: HeldUp::default(),
         expiry_at: earliest_end(&connection),
         concurrency,
         kept_back: 0,
@@ -116,7 +130,7 @@ pub(crate) async fn run(post: Post, inbox: &mut mpsc::UnboundedReceiver<ToRunner
         post,
     };
     let exit = runner.work(inbox).await;
-    runner.post.handle.slots.close();
+    runner.post.handle.slots.close(runner.post.shared.now());
     exit
 }
 
@@ -172,8 +186,9 @@ impl Unordered {
             }
             ToRunner::Claimed(loaded) => self.begin(*loaded),
             ToRunner::Settled { life, delivery_id, settled } if life == self.post.life => {
-                if let Some(Some(due_at)) = self.settling.remove(&delivery_id) {
-                    self.next_due = earlier(self.next_due, Some(due_at));
+                if let Some(settling) = self.settling.remove(&delivery_id) {
+                    self.next_due = earlier(self.next_due, settling.due_at);
+                    self.look |= settling.releases;
                 }
                 self.commanded.remove(&delivery_id);
                 if self.kept_back > 0 {
@@ -208,7 +223,7 @@ impl Unordered {
             return self.leave(Exit::OrderChanged);
         }
         let after = slots_of(&connection);
-        self.post.handle.slots.resize(self.concurrency, after);
+        self.post.handle.slots.change(&self.post.shared, &connection, self.concurrency, after);
         self.concurrency = after;
         self.expiry_at = earliest_end(&connection);
         self.post.handle.slots.set_shut(connection.is_held() || self.interruptions);
@@ -233,7 +248,7 @@ impl Unordered {
     /// What is under way may reach the remote system, but its outcome is no longer ours to write.
     fn lose(&mut self) {
         self.leaving = Some(Exit::Lost);
-        self.post.handle.slots.close();
+        self.post.handle.slots.close(self.post.shared.now());
         self.flights = FuturesUnordered::new();
         self.under_way.clear();
         self.asking = None;
@@ -256,6 +271,9 @@ impl Unordered {
         if self.commands && self.leaving.is_none() && self.asking.is_none() {
             self.take_commands().await;
         }
+        if self.leaving.is_none() {
+            self.write_held_up().await;
+        }
         if let Some(exit) = self.leaving {
             let idle = self.under_way.is_empty() && self.settling.is_empty() && self.asking.is_none();
             return if idle { Next::Exit(exit) } else { Next::Event };
@@ -276,31 +294,56 @@ impl Unordered {
         if let Some(until) = self.rest_until.filter(|until| *until > now) {
             return Next::At(until);
         }
+        if self.claims_end_at.is_some_and(|at| at <= now) {
+            self.claims_end_at = None;
+            self.interruptions = true;
+        }
         if self.interruptions {
-            return self.note_interruptions().await;
+            return self.note_interruptions(now).await;
         }
         if self.next_due.is_some_and(|due| due <= now) {
             self.look = true;
         }
         if !self.look {
+            self.find_held_up(None, now);
             if self.next_due.is_none() && self.under_way.is_empty() && self.settling.is_empty() {
                 self.post.handle.set_backlog(false);
             }
-            return earlier(self.next_due, expiry_at).map_or(Next::Event, Next::At);
+            let next = earlier(earlier(self.next_due, expiry_at), earlier(self.held_up.write_at(), self.claims_end_at));
+            return next.map_or(Next::Event, Next::At);
         }
         if endpoints::refused(&self.post.shared, &connection).is_some() {
+            self.find_held_up(None, now);
             self.look_for_refused(now);
             return Next::Again;
         }
         if !self.post.shared.lease.may_send() {
             return Next::In(self.post.shared.lease.pause_before_looking_again());
         }
-        let slots = self.post.handle.slots.take_all();
-        if slots == 0 {
-            return expiry_at.map_or(Next::Event, Next::At);
+        match self.take_slots(now) {
+            Ok(slots) => {
+                self.claim(slots, now);
+                Next::Again
+            }
+            Err(deferral) => self.held_up_by(deferral, expiry_at, now),
         }
-        self.claim(slots, now);
-        Next::Again
+    }
+
+    fn take_slots(&self, now: Timestamp) -> Result<u32, Deferral> {
+        let slots = self.post.shared.options.window_deliveries_max.max(1);
+        self.post.handle.slots.take(&self.post.shared, slots, now)
+    }
+
+    /// A deferral: nothing is claimed, no attempt is used and no ladder moves (R04).
+    fn held_up_by(&mut self, deferral: Deferral, expiry_at: Option<Timestamp>, now: Timestamp) -> Next {
+        self.find_held_up(Some(deferral), now);
+        // Whoever waits for a slot of its project is woken, and looks by itself should that be missed.
+        let look_at = match deferral.by {
+            DeferredBy::ProjectConcurrency => Some(now + LOOK_FOR_SLOTS),
+            _ => deferral.until,
+        };
+        let at = earlier(earlier(look_at, expiry_at), earlier(self.held_up.write_at(), self.claims_end_at));
+        at.map_or(Next::Event, |at| Next::At(at.max(now + SHORTEST_WAIT)))
     }
 
     fn claim(&mut self, slots: u32, now: Timestamp) {
@@ -322,8 +365,12 @@ impl Unordered {
     fn answered(&mut self, asked: Asked) {
         match asked {
             Asked::Claimed { slots, rows: Ok(rows) } => {
-                let taken = u32::try_from(rows.len()).unwrap_or(slots);
-                self.post.handle.slots.give_back(self.post.lease, slots.saturating_sub(taken));
+                let unused = slots.saturating_sub(u32::try_from(rows.len()).unwrap_or(slots));
+                let now = self.post.shared.now();
+                self.post.handle.slots.give_back_unused(self.post.lease, unused, now);
+                if unused > 0 {
+                    self.find_held_up(None, now);
+                }
                 if rows.is_empty() {
                     let (store, lease) = (Arc::clone(&self.post.shared.store), self.post.lease);
                     // What is settled while the store is asked may not be in its answer: from here on that is noted beside it.
@@ -343,7 +390,7 @@ impl Unordered {
                 self.lose();
             }
             Asked::Claimed { slots, rows: Err(error) } => {
-                self.post.handle.slots.give_back(self.post.lease, slots);
+                self.post.handle.slots.give_back_unused(self.post.lease, slots, self.post.shared.now());
                 self.rest(&error);
             }
             Asked::NextDue(Err(error)) | Asked::Expiring(Err(error)) | Asked::Refusing(Err(error)) => self.rest(&error),
@@ -356,141 +403,6 @@ impl Unordered {
         tracing::warn!(event = log::QUEUE_UNREADABLE, %error, queue = %self.post.queue_id(), "a queue cannot be read yet");
         self.look = true;
         self.rest_until = Some(self.post.shared.now() + STORE_PAUSE);
-    }
-
-    /// Starts the attempt of a delivery that has been claimed: it has its number already.
-    fn begin(&mut self, loaded: Loaded) {
-        let Loaded { mut delivery, body } = loaded;
-        let shared = Arc::clone(&self.post.shared);
-        let live = self.post.connection().filter(|live| !live.is_held());
-        let (Some(live), None) = (live, self.leaving) else { return self.unclaim(&delivery) };
-        let now = shared.now();
-        let policy_of = self.round_policy(&delivery, &live);
-        let before = not_begun(&delivery.progress);
-        let snapshot = Snapshot { progress: &before, policy: &policy_of.spec.policy, ladder: delivery.ladder.as_ref() };
-        let ends = given_up(&shared, snapshot, live.open_since(), now);
-        if let Some(decision) = ends.or_else(|| refused(&shared, &live, snapshot, now)) {
-            self.post.handle.slots.give_back(self.post.lease, 1);
-            let caller = self.take_caller(&delivery);
-            self.hand_over(&delivery, decision.progress, None, None, caller, None);
-            self.look = true;
-            return;
-        }
-        let caller = self.take_caller(&delivery).filter(Caller::begin);
-        let head = Arc::new(std::mem::take(&mut delivery.head));
-        let request = outgoing(&live, &delivery, &head, &body, policy_of.spec.policy.timeout);
-        let of = delivery.event.as_ref().map(|event| event.subscription_id);
-        let epoch = endpoints::epoch(&shared, &live);
-        let (id, flight) = (delivery.id, attempt::make(&shared, request, of));
-        self.flights.push(Box::pin(async move { (id, flight.await) }));
-        self.under_way.insert(id, UnderWay { delivery, policy_of, epoch, caller });
-    }
-
-    fn take_caller(&mut self, delivery: &Delivery) -> Option<Caller> {
-        if delivery.origin != Origin::Call || delivery.progress.attempts > 1 {
-            return None;
-        }
-        self.waiting.remove(&delivery.id).or_else(|| self.post.shared.notifier.caller_of(delivery.id))
-    }
-
-    /// Z15: a round keeps the policy with which it began; a ladder's is always live (D21).
-    fn round_policy(&self, delivery: &Delivery, live: &Arc<Connection>) -> Arc<Connection> {
-        let mid_round = delivery.progress.round_attempts > 1 && delivery.ladder.is_none();
-        let kept = if mid_round { self.rounds.get(&delivery.id) } else { None };
-        Arc::clone(kept.unwrap_or(live))
-    }
-
-    /// A bounded number of decisions may be on their way to the store, as in an ordered queue (D03).
-    fn free_slot(&mut self) {
-        if self.settling.len() >= self.post.shared.options.window_deliveries_max.max(1) as usize {
-            self.kept_back += 1;
-        } else {
-            self.post.handle.slots.give_back(self.post.lease, 1);
-        }
-    }
-
-    /// It was claimed and cannot begin: back to PENDING, unspent.
-    fn unclaim(&mut self, delivery: &Delivery) {
-        self.post.handle.slots.give_back(self.post.lease, 1);
-        if let Some(caller) = self.take_caller(delivery) {
-            caller.tell_queued();
-        }
-        if self.leaving != Some(Exit::Lost) {
-            self.hand_over(delivery, not_begun(&delivery.progress), None, None, None, None);
-        }
-    }
-
-    fn attempt_ended(&mut self, id: DeliveryId, ended: Ended) {
-        let Some(UnderWay { delivery, policy_of, epoch, caller }) = self.under_way.remove(&id) else { return };
-        self.free_slot();
-        let Ended { reply, verdict, record } = ended;
-        let unreachable = record.failure == Some(Failure::Unreachable);
-        self.unreachable_in_a_row = if unreachable { self.unreachable_in_a_row.saturating_add(1) } else { 0 };
-        let caller = caller.filter(Caller::is_there);
-        let shared = Arc::clone(&self.post.shared);
-        let made = was_made(&policy_of, &verdict);
-        let progress = if made { delivery.progress.clone() } else { not_begun(&delivery.progress) };
-        let snapshot =
-            Snapshot { progress: &progress, policy: &policy_of.spec.policy, ladder: delivery.ladder.as_ref() };
-        let event = Event::AttemptEnded { verdict: &verdict, reply: &reply, direct: caller.is_some() };
-        // Only a person's wish is ever refused.
-        let Ok(decision) = decide(event, snapshot, shared.now(), shared.roll()) else { return };
-        let mut progress = decision.progress;
-        let made = made.then(|| {
-            let live = self.post.connection().unwrap_or_else(|| Arc::clone(&policy_of));
-            let health = switching::noted(&shared, &live, epoch, &mut progress, &record, shared.now());
-            Made { record, health }
-        });
-        if progress.status == Status::Pending {
-            if progress.round_attempts > 0 && self.rounds.len() < ROUNDS_KEPT_MAX {
-                self.rounds.insert(id, policy_of);
-            }
-        } else {
-            self.rounds.remove(&id);
-        }
-        self.hand_over(&delivery, progress, made, Some(reply), caller, None);
-    }
-
-    fn hand_over(
-        &mut self,
-        delivery: &Delivery,
-        progress: Progress,
-        made: Option<Made>,
-        reply: Option<Reply>,
-        caller: Option<Caller>,
-        command: Option<(CommandId, Option<NewBody>)>,
-    ) {
-        let caller = caller.map(|caller| {
-            let reply = reply.unwrap_or_else(|| Reply::unanswered(NoAnswerKind::Internal, "no attempt was made"));
-            (caller, Outcome::after_attempt(delivery.id, delivery.cid.clone(), &progress, reply))
-        });
-        let (answers, edited_body) = match command {
-            Some((id, edited_body)) => (Some((id, CommandAnswer::Applied)), edited_body),
-            None => (None, None),
-        };
-        let (attempt, health) = made.map_or((None, None), |made| (Some(made.record), made.health));
-        let due_at = (progress.status == Status::Pending).then_some(progress.due_at);
-        if due_at.is_some() {
-            self.note_expiry(delivery, &progress);
-        }
-        self.settling.insert(delivery.id, due_at);
-        self.post.shared.settler.settle(ToSettle {
-            settlement: Settlement {
-                delivery_id: delivery.id,
-                queue_id: self.post.queue_id(),
-                guard: Guard::Lease(self.post.lease),
-                progress,
-                placement: Placement::Keep,
-                attempt,
-                forward: None,
-                edited_body,
-                answers,
-                health,
-            },
-            runner: self.post.handle.inbox(),
-            life: self.post.life,
-            caller,
-        });
     }
 }
 

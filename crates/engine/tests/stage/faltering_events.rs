@@ -1,9 +1,10 @@
-//! The faltering store's verbs about endpoints, events and sources.
+//! The faltering store's verbs about endpoints, events, sources and what holds deliveries up.
 
 use async_trait::async_trait;
 use postrider_core::Timestamp;
+use postrider_core::deferral::Deferral;
 use postrider_core::endpoint::{LastTest, Verification};
-use postrider_core::id::{ConnectionId, EventId, ProjectId, SourceId};
+use postrider_core::id::{ConnectionId, DeliveryId, EventId, ProjectId, QueueId, SourceId};
 use postrider_core::subscription::PushSubscription;
 use postrider_store::*;
 
@@ -84,6 +85,20 @@ impl Events for Faltering {
     }
     async fn all_push_subscriptions(&self) -> Result<Vec<PushSubscription>, StoreError> {
         self.store.all_push_subscriptions().await
+    }
+}
+
+#[async_trait]
+impl Deferrals for Faltering {
+    async fn note_deferral(&self, lease: QueueLease, deferral: Option<Deferral>) -> Result<(), StoreError> {
+        self.falter("note_deferral")?;
+        self.store.note_deferral(lease, deferral).await
+    }
+    async fn deferrals(&self, queues: Vec<QueueId>) -> Result<Vec<(QueueId, Deferral)>, StoreError> {
+        self.store.deferrals(queues).await
+    }
+    async fn waits_behind(&self, ids: Vec<DeliveryId>) -> Result<Vec<(DeliveryId, DeliveryId)>, StoreError> {
+        self.store.waits_behind(ids).await
     }
 }
 

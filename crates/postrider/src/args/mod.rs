@@ -9,6 +9,7 @@ mod deliveries;
 mod people;
 mod resources;
 mod sending;
+mod webhooks;
 
 pub use access::{AuditCommand, KeysCommand, ProjectsCommand, WhoseArgs};
 pub use alerts::AlertsCommand;
@@ -22,6 +23,7 @@ pub use deliveries::{
 pub use people::{PasswordArg, UsersCommand};
 pub use resources::{ConnectionsCommand, Preset, ScheduleArgs, SecurityCommand, SettingsArgs, TopicsCommand, WsdlArgs};
 pub use sending::{BodyArg, PublishArgs, SendArgs};
+pub use webhooks::{EndpointsCommand, EventsCommand, SubscriptionsCommand};
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -105,6 +107,15 @@ pub enum Command {
     /// Topics, their messages and subscriptions
     #[command(subcommand)]
     Topics(TopicsCommand),
+    /// Where events are sent, signed
+    #[command(subcommand)]
+    Endpoints(EndpointsCommand),
+    /// Which events are sent where
+    #[command(subcommand)]
+    Subscriptions(SubscriptionsCommand),
+    /// What has happened, for whoever subscribed to it
+    #[command(subcommand)]
+    Events(EventsCommand),
     /// Projects and their settings
     #[command(subcommand)]
     Projects(ProjectsCommand),
@@ -248,6 +259,9 @@ mod tests {
             &["postrider", "queue", "attempt-now"],
             &["postrider", "queue", "attempt-now", "msg_1", "--head-of", "a"],
             &["postrider", "deliveries", "list", "--where", "attempts_min"],
+            &["postrider", "events", "publish"],
+            &["postrider", "events", "publish", "a.b", "--batch", "-"],
+            &["postrider", "endpoints", "set"],
             &["postrider", "jobs", "show"],
             &["postrider", "import"],
         ] {

@@ -20,6 +20,7 @@ mod schedule;
 mod security;
 mod topics;
 mod transport;
+mod webhooks;
 
 pub use access::{ApiKey, AuditActor, AuditEntry, AuditQuery, Project, Whose};
 pub use alerts::Alert;
@@ -38,6 +39,7 @@ pub use reach::{Reached, StageTook};
 pub use schedule::{PlannedAttempt, Schedule};
 pub use security::{SecurityDefinition, SecurityState};
 pub use topics::{Pulled, Subscription, Topic, TopicMessage};
+pub use webhooks::{Endpoint, EventBatch, PublishedEvent, PushSubscription};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use postrider_core::connection::ConnectionKind;

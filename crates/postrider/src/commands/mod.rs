@@ -26,6 +26,7 @@ mod security;
 mod send;
 mod show;
 mod topics;
+mod webhooks;
 
 use postrider::Configured;
 
@@ -49,6 +50,9 @@ pub async fn run(args: Args) -> Result<Exit, Failed> {
         Command::Services(command) => connections::run(&global, Configured::Services, command.into()).await,
         Command::Security(command) => security::run(&global, command).await,
         Command::Topics(command) => topics::run(&global, command).await,
+        Command::Endpoints(command) => webhooks::endpoints(&global, command).await,
+        Command::Subscriptions(command) => webhooks::subscriptions(&global, command).await,
+        Command::Events(command) => webhooks::events(&global, command).await,
         Command::Projects(command) => access::projects(&global, command).await,
         Command::Keys(command) => access::keys(&global, command).await,
         Command::Users(command) => people::run(&global, command).await,

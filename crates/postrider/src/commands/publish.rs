@@ -74,7 +74,7 @@ async fn publish_all(
     Ok(())
 }
 
-fn not_taken(error: ClientError, before: u64, lines: u64) -> Failed {
+pub(super) fn not_taken(error: ClientError, before: u64, lines: u64) -> Failed {
     let unknown = matches!(error, ClientError::Unreachable { .. } | ClientError::Unreadable { .. });
     let mut failed = Failed::from(error);
     let (first, last) = (before + 1, before + lines);
@@ -106,14 +106,14 @@ fn progress(bytes: Option<u64>) -> ProgressBar {
 
 /// Lines that are published in one request.
 #[derive(Debug, PartialEq, Eq)]
-struct Group {
+pub(super) struct Group {
     /// Lines before it.
-    before: u64,
-    lines: u64,
-    text: Vec<u8>,
+    pub before: u64,
+    pub lines: u64,
+    pub text: Vec<u8>,
 }
 
-struct Lines {
+pub(super) struct Lines {
     from: Box<dyn BufRead + Send>,
     name: String,
     bytes: Option<u64>,
@@ -121,7 +121,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn open(from: &BodyArg) -> Result<Self, Failed> {
+    pub fn open(from: &BodyArg) -> Result<Self, Failed> {
         let BodyArg::File(path) = from else {
             let from = Box::new(BufReader::new(std::io::stdin()));
             return Ok(Lines { from, name: "standard input".to_owned(), bytes: None, read: 0 });
@@ -133,7 +133,7 @@ impl Lines {
     }
 
     /// The next lines, empty ones included; `None` at the end.
-    fn group(&mut self) -> Result<Option<Group>, Failed> {
+    pub fn group(&mut self) -> Result<Option<Group>, Failed> {
         let mut group = Group { before: self.read, lines: 0, text: Vec::new() };
         while group.lines < GROUP_LINES_MAX && group.text.len() < GROUP_BYTES_MAX {
             let mut line = (&mut self.from).take(LINE_BYTES_MAX);

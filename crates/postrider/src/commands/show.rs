@@ -135,6 +135,9 @@ fn sheet(delivery: &Delivery, status: Option<u16>) -> Sheet {
     sheet.maybe("arrived", time(delivery.created_at.as_deref()));
     sheet.maybe("last attempt", time(delivery.last_attempt_at.as_deref()));
     sheet.maybe("next attempt", time(delivery.next_attempt_at.as_deref()));
+    sheet.value("held back by", more("deferredBy"));
+    sheet.maybe("held back until", time_in_more("deferredUntil"));
+    sheet.value("waits behind", more("behind"));
     sheet.maybe("delivered", time_in_more("deliveredAt"));
     sheet.maybe("in the DLQ since", time_in_more("deadAt"));
     sheet.maybe("ended", time_in_more("endedAt"));

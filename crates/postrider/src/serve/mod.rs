@@ -45,7 +45,6 @@ pub async fn run(data: &Path, args: ServeArgs) -> Result<Exit, Failed> {
     let settings = Settings::from_env(args.demo)?;
     let flood = logs::begin(&settings.log, settings.log_format)?;
     tokio::spawn(flood.clone().tell());
-    settings.say_what_has_no_effect();
     // Before anything is opened: a bad file leaves nothing behind.
     let named = args.config.as_deref().filter(|file| !file.is_empty());
     let config = named.map(|file| Config::read(Path::new(file))).transpose()?;
@@ -237,9 +236,11 @@ async fn engine(
         keyring,
         mailer: settings.outside.mailer(&egress)?,
         spans: settings.outside.spans(&egress)?,
-        transform: transformer::of_this_binary(),
+        transform: transformer::of_this_binary(settings.transform),
         listens: true,
         other_workers: opened.is_shared,
+        // An embedded store proves by its lock that the former owner is dead (D05).
+        claim_timeout: if opened.is_shared { settings.engine.claim_timeout } else { Wait::ZERO },
         ..settings.engine.clone()
     };
     let sender = Arc::new(Senders::new(HttpOptions::default(), egress));

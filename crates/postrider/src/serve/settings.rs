@@ -2,12 +2,12 @@
 
 use http::HeaderName;
 use ipnet::IpNet;
-use postrider_core::log;
 use postrider_core::masking::MaskedHeaders;
 use postrider_core::readiness::Bounds;
 use postrider_core::schedule::Ladder;
 use postrider_core::{SettingError, Wait};
 use postrider_engine::{EngineOptions, LadderLimits};
+use postrider_transform::TransformLimits;
 
 use super::logs::LogFormat;
 use super::outside::Outside;
@@ -25,10 +25,9 @@ pub struct Settings {
     pub stop: Wait,
     /// Addresses opened that are closed otherwise.
     pub opened: Vec<IpNet>,
+    pub transform: TransformLimits,
     /// `POSTRIDER_MASK_HEADERS`, beside those that always are (D14).
     pub masked_headers: MaskedHeaders,
-    /// Set to another value than the default, checked, and not used by anything yet.
-    without_effect: Vec<&'static str>,
 }
 
 /// A whole number in the environment, with its default and its range.
@@ -62,6 +61,9 @@ const STALLED: Number =
 /// Longer than the longest attempt (R05: 60 s, D05).
 const CLAIM_TIMEOUT: Number =
     Number { name: "WEBHOOK_CLAIM_TIMEOUT_SECONDS", default: 300, min: 61, max: 86_400, unit: "seconds" };
+/// Of what a transformation gives; larger ones do not fit the memory that a program may take.
+const TRANSFORM_OUTPUT: Number =
+    Number { name: "POSTRIDER_TRANSFORM_OUTPUT_BYTES", default: 8 << 20, min: 1024, max: 32 << 20, unit: "bytes" };
 /// 0 ignores the header (R08).
 const RETRY_AFTER_MAX: Number =
     Number { name: "WEBHOOK_RETRY_AFTER_MAX_SECONDS", default: 21_600, min: 0, max: 2_592_000, unit: "seconds" };
@@ -107,7 +109,8 @@ impl Settings {
             (number(&ALERT_EVERY), number(&ALERT_DISK), number(&MAIL_RETRY));
         let endpoint_sweep_s = number(&ENDPOINT_SWEEP);
         let log_retention_s = number(&LOG_RETENTION);
-        let unused = [(&CLAIM_TIMEOUT, number(&CLAIM_TIMEOUT))];
+        let claim_timeout_s = number(&CLAIM_TIMEOUT);
+        let transform = TransformLimits { output_bytes: number(&TRANSFORM_OUTPUT), ..TransformLimits::default() };
         let retry_after_s = number(&RETRY_AFTER_MAX);
         let caps = [(&DELIVERY_CAP, Ladder::webhook()), (&FORWARD_CAP, Ladder::forward())];
         let caps = caps.map(|(cap, ladder)| (cap, number(cap), ladder));
@@ -160,24 +163,14 @@ impl Settings {
                     forward_cap: Wait::from_secs(forward_cap_h * 3600),
                     retry_after_max: Wait::from_secs(retry_after_s),
                 },
+                claim_timeout: Wait::from_secs(claim_timeout_s),
                 health: Bounds { write: Wait::from_secs(stalled_s), ..Bounds::default() },
                 ..EngineOptions::default()
             },
             opened,
+            transform,
             masked_headers,
-            without_effect: unused
-                .iter()
-                .filter(|(number, value)| *value != number.default)
-                .map(|(number, _)| number.name)
-                .collect(),
         })
-    }
-
-    /// A setting that changes nothing is not passed over in silence.
-    pub fn say_what_has_no_effect(&self) {
-        for name in &self.without_effect {
-            tracing::warn!(event = log::SETTING_WITHOUT_EFFECT, "{name} is checked and has no effect in this version");
-        }
     }
 }
 
@@ -251,15 +244,23 @@ mod tests {
     }
 
     #[test]
+    fn r13_the_value_of_a_transformation_is_as_large_as_the_setting_says() {
+        assert_eq!(read(&[]).unwrap().transform, TransformLimits::default());
+        let set = |value| read(&[("POSTRIDER_TRANSFORM_OUTPUT_BYTES", value)]).map(|read| read.transform.output_bytes);
+        assert_eq!(set("4096"), Ok(4096));
+        assert!(set("1023").unwrap_err().starts_with("`POSTRIDER_TRANSFORM_OUTPUT_BYTES` is `1023`: "));
+    }
+
+    #[test]
     fn nothing_set_is_the_defaults_and_what_is_set_is_taken() {
         let settings = read(&[("POSTRIDER_LEASE_SECONDS", "")]).unwrap();
         assert_eq!((settings.engine.lease, settings.log.as_str()), (Wait::from_secs(15), "info"));
-        assert_eq!((settings.admin_key, settings.without_effect.len()), (None, 0));
+        assert_eq!((settings.admin_key, settings.engine.claim_timeout), (None, Wait::from_secs(300)));
         let pairs =
             [("POSTRIDER_LEASE_SECONDS", "30"), ("POSTRIDER_LOG", "debug"), ("WEBHOOK_CLAIM_TIMEOUT_SECONDS", "301")];
         let settings = read(&pairs).unwrap();
         assert_eq!((settings.engine.lease, settings.log.as_str()), (Wait::from_secs(30), "debug"));
-        assert_eq!(settings.without_effect, ["WEBHOOK_CLAIM_TIMEOUT_SECONDS"]);
+        assert_eq!(settings.engine.claim_timeout, Wait::from_secs(301));
     }
 
     #[test]

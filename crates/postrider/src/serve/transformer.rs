@@ -10,8 +10,7 @@ use postrider_transform::{ProcessPool, TransformLimits};
 /// The command that only this module calls.
 const COMMAND: &str = "transform";
 
-pub fn of_this_binary() -> Plug<dyn Transform> {
-    let limits = TransformLimits::default();
+pub fn of_this_binary(limits: TransformLimits) -> Plug<dyn Transform> {
     let arguments = vec![
         COMMAND.into(),
         "--memory".into(),

@@ -21,7 +21,6 @@ pub async fn run(data: &Path, args: WorkerArgs) -> Result<Exit, Failed> {
     let settings = Settings::from_env(false)?;
     let flood = logs::begin(&settings.log, settings.log_format)?;
     tokio::spawn(flood.clone().tell());
-    settings.say_what_has_no_effect();
     let mut signals = Signals::listen()?;
     let data = DataDir::at(data)?;
     let opened = store::open(Some(&args.store), &data).await?;

@@ -12,7 +12,7 @@ use super::server::KEY;
 
 #[derive(Clone)]
 pub struct Api {
-    base: String,
+    pub base: String,
     client: Client<HttpConnector, Full<Bytes>>,
 }
 

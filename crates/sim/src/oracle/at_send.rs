@@ -21,6 +21,7 @@ impl Oracle {
         if self.plan.workers == 1 && !reopened && self.state().answered_ok.contains(&id) {
             self.report(5, format!("{id} is sent again after a success that nothing has put in doubt"));
         }
+        self.check_rate(outgoing, now);
         if !outgoing.connection.spec.policy.queue.ordered {
             self.saw_unordered(outgoing.connection.id);
         }
@@ -100,6 +101,9 @@ impl Oracle {
         let queue = &outgoing.connection.spec.policy.queue;
         if queue.ordered && !self.state().unordered.contains(&outgoing.connection.id) {
             self.check_order(stored, queue.settle_ahead_max).await;
+        }
+        if !queue.ordered {
+            self.check_line(stored).await;
         }
         if !queue.ordered && !begun {
             self.report(4, format!("{id} is sent from an unordered queue without a claim"));

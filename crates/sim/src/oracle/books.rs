@@ -33,6 +33,7 @@ impl Oracle {
     }
 
     async fn after_stop(&self) {
+        self.forget_rates();
         let (books, endpoints) = (self.check_books().await, self.check_endpoints().await);
         if let Err(error) = books.and(endpoints) {
             self.report(1, format!("the store cannot be read after a restart: {error}"));

@@ -22,6 +22,7 @@ fn event(world: &World<'_>, topic: &Topic, to: &[&Connection], millis: i64) -> N
             happened_at: message.published_at,
             subscription_id: SubscriptionId::from_u128(5),
             payload: Payload::Envelope,
+            line: None,
         }),
         body: body.clone(),
         ..world.fresh(connection, millis)

@@ -167,6 +167,7 @@ pub async fn every_column_can_be_asked_for(store: &dyn Store) {
         happened_at: postrider_core::Timestamp::from_millis(7),
         subscription_id: SubscriptionId::from_u128(2),
         payload: postrider_core::envelope::Payload::Data,
+        line: None,
     });
     batch[1].head = RequestHead { method: Method::GET, path: "/x".to_owned(), ..RequestHead::default() };
     batch[2].body = world.body(b"short");

@@ -18,6 +18,7 @@ pub(crate) mod fixture;
 pub mod health;
 pub mod intake;
 pub mod jobs;
+pub mod lines;
 pub mod listing;
 pub mod ownership;
 pub mod people;
@@ -182,6 +183,14 @@ macro_rules! conformance_suite {
                 d40_a_connection_that_is_gone_is_left_out,
                 events_are_listed_newest_first_over_all_topics,
             }
+            lines {
+                r15_of_each_line_only_the_foremost_is_claimed,
+                r15_one_in_the_middle_leaves_the_others_in_their_order,
+                r15_what_comes_back_goes_to_the_end_of_its_line,
+                r15_order_of_a_whole_queue_can_be_turned_on_and_off_over_lines,
+                r15_a_queue_is_listed_with_those_who_wait_for_others,
+                r04_what_an_owner_says_holds_as_long_as_its_lease,
+            }
             sources {
                 r12_a_source_is_changed_only_by_whoever_saw_it_and_shares_no_topic,
                 r12_what_came_before_is_known_by_its_id_and_then_by_its_signature,
@@ -282,6 +291,9 @@ macro_rules! conformance_suite {
                 d40_an_event_and_its_deliveries_survive_a_kill_together,
                 p02_a_push_subscription_changes_together_with_its_entry,
             }
+            lines {
+                r15_a_line_survives_a_kill,
+            }
             jobs {
                 z13_a_job_goes_on_behind_its_cursor_after_a_kill,
             }
@@ -346,6 +358,7 @@ mod tests {
             include_str!("listing.rs"),
             include_str!("walk.rs"),
             include_str!("jobs.rs"),
+            include_str!("lines.rs"),
         ];
         let mut cases = 0;
         for line in topics.iter().flat_map(|topic| topic.lines()) {

@@ -49,6 +49,7 @@ fn arrival(world: &World<'_>, from: &SourceRow, to: &[&Connection], millis: i64)
             happened_at: message.published_at,
             subscription_id: SubscriptionId::from_u128(5),
             payload: Payload::AsArrived,
+            line: None,
         }),
         body: body.clone(),
         ..world.fresh(connection, millis)

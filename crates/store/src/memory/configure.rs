@@ -13,10 +13,18 @@ impl Data {
             self.connections.clone(),
             self.topics.clone(),
             self.subscriptions.clone(),
+            self.push_subscriptions.clone(),
         );
         let done = batch.into_iter().try_for_each(|change| self.configure_one(change));
         if done.is_err() {
-            (self.projects, self.security, self.connections, self.topics, self.subscriptions) = before;
+            (
+                self.projects,
+                self.security,
+                self.connections,
+                self.topics,
+                self.subscriptions,
+                self.push_subscriptions,
+            ) = before;
             // Queues come with connections, and one that the batch made is still empty.
             let connections = &self.connections;
             self.queues.retain(|id, _| connections.contains_key(id));
@@ -39,6 +47,8 @@ impl Data {
             ConfigChange::ReplaceConnection { connection, version } => self.replace_connection(&connection, version),
             ConfigChange::CreateTopic(topic) => self.create_topic(topic),
             ConfigChange::ReplaceTopic { was, now } => self.replace_topic(&was, now),
+            ConfigChange::CreatePush(subscription) => self.create_push(*subscription),
+            ConfigChange::ReplacePush { subscription, version } => self.replace_push(*subscription, version),
             ConfigChange::CreateSubscription(subscription) => self.create_subscription(subscription),
             ConfigChange::ReplaceSubscription { was, now } => self.replace_subscription(&was, now),
         }

@@ -31,7 +31,11 @@ impl Data {
             return Enqueued::Full { limit };
         }
         let claim = new.claimed_under.filter(|lease| {
-            !new.ordered && lease.queue_id == new.connection_id && self.is_current(*lease) && is_begun(&new)
+            !new.ordered
+                && !in_line(&new)
+                && lease.queue_id == new.connection_id
+                && self.is_current(*lease)
+                && is_begun(&new)
         });
         let Some(queue) = self.queues.get_mut(&new.connection_id) else { return Enqueued::NoConnection };
         let position = queue.take_position();
@@ -93,6 +97,11 @@ impl Data {
         let key = Key { request_hash: asked.request_hash, ends_at: asked.ends_at, delivery_id };
         self.keys.insert(asked.key_hash, key);
     }
+}
+
+/// What waits its turn is claimed by its owner alone.
+fn in_line(new: &NewDelivery) -> bool {
+    new.event.as_ref().is_some_and(|event| event.line.is_some())
 }
 
 fn is_begun(new: &NewDelivery) -> bool {

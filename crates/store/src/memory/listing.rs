@@ -59,10 +59,11 @@ impl StoreRead for MemoryStore {
 
     async fn queue(&self, queue_id: QueueId, page: PageRequest) -> Result<Page<Delivery>, StoreError> {
         let data = self.open()?;
-        let line = data.queue(queue_id)?.line.values().filter_map(|id| data.rows.get(id));
+        let queue = data.queue(queue_id)?;
+        let line = queue.line.values().filter_map(|id| data.rows.get(id));
         let waiting: Vec<Delivery> = line.map(|row| row.delivery.clone()).collect();
         let is_ordered = data.connections.get(&queue_id).is_none_or(|c| c.spec.policy.queue.ordered);
-        paged(waiting, |delivery| delivery_order(delivery, is_ordered), &page)
+        paged(waiting, |delivery| delivery_order(delivery, is_ordered, queue.may_go(delivery)), &page)
     }
 
     async fn attempts(&self, id: DeliveryId) -> Result<Vec<Attempt>, StoreError> {
@@ -189,11 +190,12 @@ impl Data {
 }
 
 /// Ordered queues go by position; others as `claim` takes them.
-fn delivery_order(delivery: &Delivery, is_ordered: bool) -> (bool, i64, u128) {
-    if is_ordered {
-        return (false, delivery.position.map_or(i64::MAX, |position| position.0), 0);
+/// What waits behind others of its line goes last.
+fn delivery_order(delivery: &Delivery, is_ordered: bool, may_go: bool) -> (u8, i64, u128) {
+    if is_ordered || !may_go {
+        return (2, delivery.position.map_or(i64::MAX, |position| position.0), 0);
     }
-    (delivery.progress.attempts > 0, delivery.progress.due_at.as_millis(), delivery.id.as_u128())
+    (u8::from(delivery.progress.attempts > 0), delivery.progress.due_at.as_millis(), delivery.id.as_u128())
 }
 
 fn count_of(counts: &mut Counts, status: Status) -> &mut u64 {

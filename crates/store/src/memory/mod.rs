@@ -11,6 +11,7 @@ mod commands;
 mod configuration;
 mod configure;
 mod credentials;
+mod deferrals;
 mod endpoints;
 mod events;
 mod health;

@@ -9,11 +9,13 @@ use bytes::Bytes;
 use postrider_core::alert::Alert;
 use postrider_core::attempt::Attempt;
 use postrider_core::connection::Connection;
+use postrider_core::deferral::Deferral;
 use postrider_core::delivery::{Delivery, Position, Status};
 use postrider_core::id::{
     AlertId, AuditId, BodyId, CommandId, ConnectionId, DeliveryId, EventId, JobId, KeyId, ProjectId, QueueId,
     SecurityId, SourceId, SubscriptionId, TopicId, UserId, WorkerId,
 };
+use postrider_core::ordering::Line;
 use postrider_core::security::SecurityDefinition;
 use postrider_core::subscription::PushSubscription;
 use postrider_core::{Timestamp, Wait};
@@ -55,6 +57,8 @@ pub(super) struct Data {
     /// What each subscription has not acknowledged yet.
     pub owed: BTreeMap<(SubscriptionId, i64), Owed>,
     pub endpoints: BTreeMap<ConnectionId, EndpointRow>,
+    /// What owners have said, each under its token.
+    pub deferrals: BTreeMap<QueueId, (FencingToken, Deferral)>,
     pub sources: BTreeMap<SourceId, SourceRow>,
     /// What came in, by its hash, and until when that is remembered.
     pub receipts: BTreeMap<[u8; 32], (EventId, Timestamp)>,
@@ -85,6 +89,8 @@ pub(super) struct Queue {
     /// PENDING rows in the order of claiming: fresh before retried, then by due time.
     pub ready: BTreeSet<(bool, Timestamp, DeliveryId)>,
     pub processing: BTreeSet<(Position, DeliveryId)>,
+    /// Those among which order is kept; only the foremost of each is claimed.
+    pub lines: BTreeMap<Line, BTreeSet<Position>>,
     pub waiting_bytes: u64,
     pub dead: BTreeSet<(Timestamp, DeliveryId)>,
     pub owner: Option<WorkerId>,
@@ -147,6 +153,27 @@ impl Queue {
     pub fn waiting(&self) -> u64 {
         self.line.len() as u64
     }
+
+    fn leave_line(&mut self, line: Option<Line>, position: Position) {
+        let Some(line) = line else { return };
+        if let Some(waiting) = self.lines.get_mut(&line) {
+            waiting.remove(&position);
+            if waiting.is_empty() {
+                self.lines.remove(&line);
+            }
+        }
+    }
+
+    /// Nothing ahead holds it back.
+    pub fn may_go(&self, delivery: &Delivery) -> bool {
+        let line = line_of(delivery).and_then(|line| self.lines.get(&line));
+        line.is_none_or(|waiting| waiting.first().copied() == delivery.position)
+    }
+}
+
+/// The line of its queue in which it waits.
+fn line_of(delivery: &Delivery) -> Option<Line> {
+    delivery.event.as_ref()?.line
 }
 
 impl Data {
@@ -163,6 +190,9 @@ impl Data {
             (status, Some(queue), Some(position)) if status.is_waiting() => {
                 queue.line.insert(position, delivery.id);
                 queue.waiting_bytes += delivery.body_bytes;
+                if let Some(line) = line_of(delivery) {
+                    queue.lines.entry(line).or_default().insert(position);
+                }
                 if status == Status::Pending {
                     queue.ready.insert((progress.attempts > 0, progress.due_at, delivery.id));
                 } else {
@@ -189,6 +219,7 @@ impl Data {
             (status, Some(queue), Some(position)) if status.is_waiting() => {
                 queue.line.remove(&position);
                 queue.waiting_bytes -= delivery.body_bytes;
+                queue.leave_line(line_of(delivery), position);
                 queue.ready.remove(&(progress.attempts > 0, progress.due_at, id));
                 queue.processing.remove(&(position, id));
             }

@@ -35,7 +35,8 @@ impl Data {
             let from = (retried, Timestamp::from_millis(i64::MIN), DeliveryId::from_u128(0));
             queue.ready.range(from..=(retried, now, DeliveryId::from_u128(u128::MAX)))
         });
-        let mut claimed = self.within(due.map(|(_, _, id)| *id), limit)?;
+        let may_go = |id: &DeliveryId| self.rows.get(id).is_some_and(|row| queue.may_go(&row.delivery));
+        let mut claimed = self.within(due.map(|(_, _, id)| *id).filter(may_go), limit)?;
         for Loaded { delivery, .. } in &mut claimed {
             let Some(mut row) = self.leave(delivery.id) else { continue };
             row.delivery.progress = row.delivery.progress.begun(now);
@@ -66,11 +67,14 @@ impl Data {
 
     pub(super) fn next_due(&self, lease: QueueLease) -> Result<Option<Timestamp>, StoreError> {
         self.require_current(lease)?;
-        let ready = &self.queue(lease.queue_id)?.ready;
-        let retried = (true, Timestamp::from_millis(i64::MIN), DeliveryId::from_u128(0));
-        let fresh = ready.first().map(|(_, due_at, _)| *due_at);
-        let retry = ready.range(retried..).next().map(|(_, due_at, _)| *due_at);
-        Ok(fresh.into_iter().chain(retry).min())
+        let queue = self.queue(lease.queue_id)?;
+        let may_go = |id: &DeliveryId| self.rows.get(id).is_some_and(|row| queue.may_go(&row.delivery));
+        let first = |tried: bool| {
+            let from = (tried, Timestamp::from_millis(i64::MIN), DeliveryId::from_u128(0));
+            let these = queue.ready.range(from..).take_while(|(known, _, _)| *known == tried);
+            these.filter(|(_, _, id)| may_go(id)).map(|(_, due_at, _)| *due_at).next()
+        };
+        Ok(first(false).into_iter().chain(first(true)).min())
     }
 
     pub(super) fn claimed_by_former_owner(

@@ -12,7 +12,7 @@ use super::queues::{self, Lock};
 use super::rows::{CHANGING, Cells, FIXED, json, prefixed};
 use super::security;
 use super::work::Work;
-use super::{commands, endpoints, events};
+use super::{commands, deferrals, endpoints, events, lines};
 use crate::{Project, StoreError};
 
 pub(super) async fn create_project(work: &Work, project: &Project) -> Outcome<()> {
@@ -134,8 +134,13 @@ pub(super) async fn replace_connection(work: &Work, connection: &Connection, ver
     // Positions are given in every queue, in the order of arrival; which index a row stands in is all that changes. Dead letters too: one
     // that is retried later waits as the others do.
     for part in HOT_PARTS {
-        let sql = format!("UPDATE delivery SET by_due = $2 WHERE connection_id = $1 AND by_due <> $2 AND {part}");
-        work.execute(&sql, &[&id, &!ordered]).await?;
+        let sql = format!(
+            "UPDATE delivery SET by_due = $2 WHERE connection_id = $1 AND by_due <> $2 AND ($3 OR line IS NULL) AND {part}"
+        );
+        work.execute(&sql, &[&id, &!ordered, &ordered]).await?;
+    }
+    if !ordered {
+        lines::release_all(work, connection.id).await?;
     }
     Ok(())
 }
@@ -164,6 +169,7 @@ pub(super) async fn delete_connection(work: &Work, id: ConnectionId, forced: boo
     }
     discard_all(work, key, now).await?;
     commands::answer_all_of_queue(work, id).await?;
+    deferrals::forget(work, id).await?;
     endpoints::delete(work, id).await?;
     events::delete_push_to(work, id).await?;
     work.execute("DELETE FROM connection WHERE id = $1", &[&key]).await?;

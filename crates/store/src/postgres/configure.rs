@@ -1,6 +1,7 @@
 //! A batch of changes to the configuration, in the one transaction of its call. It must not know where they come from.
 
 use super::configuration::{self, create_connection, create_project, replace_connection};
+use super::events;
 use super::failures::Outcome;
 use super::key::Id as _;
 use super::lookups::read_project;
@@ -27,6 +28,10 @@ pub(super) async fn configure(work: &Work, batch: &[ConfigChange]) -> Outcome<()
             }
             ConfigChange::CreateTopic(topic) => topics::create(work, topic).await?,
             ConfigChange::ReplaceTopic { was, now } => replace_topic(work, was, now).await?,
+            ConfigChange::CreatePush(subscription) => events::create_push(work, subscription).await?,
+            ConfigChange::ReplacePush { subscription, version } => {
+                events::replace_push(work, subscription, *version).await?;
+            }
             ConfigChange::CreateSubscription(subscription) => create_subscription(work, subscription).await?,
             ConfigChange::ReplaceSubscription { was, now } => replace_subscription(work, was, now).await?,
         }

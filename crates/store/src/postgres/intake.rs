@@ -10,6 +10,7 @@ use super::columns::Columns;
 use super::failures::{Fault, Outcome};
 use super::key::{Id as _, Key};
 use super::keyed::Keyed;
+use super::lines;
 use super::queues::{self, Lock};
 use super::rows::{ATTEMPT, CHANGING, Cells, Changing, FIXED, json, push_attempt, push_changing, unsigned};
 use super::work::Work;
@@ -62,7 +63,10 @@ pub(super) async fn enqueue(work: &Work, batch: &[&NewDelivery]) -> Outcome<Vec<
     bodies::add(work, &new_bodies).await?;
     let added = places.iter().filter(|(_, place)| place.added > 0).map(|(id, place)| (*id, place)).collect();
     let first_positions = count_in(work, &added).await?;
+    let lines = admitted.iter().filter_map(|one| line_of(one.new)).collect();
+    lines::lock(work, &lines).await?;
     insert_hot(work, &admitted, &first_positions).await?;
+    lines::release(work, &lines).await?;
     queues::want_owners(work, &added.keys().copied().collect()).await?;
     added.iter().for_each(|(id, place)| work.tell_of_queue(*id, place.owner));
     work.context.counters.enqueued.fetch_add(admitted.len() as u64, std::sync::atomic::Ordering::Relaxed);
@@ -81,6 +85,10 @@ impl Admitted<'_> {
     fn position(&self, first: &BTreeMap<QueueId, i64>) -> Position {
         Position(first.get(&self.new.connection_id).copied().unwrap_or_default() + self.rank)
     }
+}
+
+fn line_of(new: &NewDelivery) -> Option<(QueueId, i64)> {
+    Some((new.connection_id, new.event.as_ref()?.line?.0))
 }
 
 pub(super) const PLACES_SQL: &str = "SELECT e.id, e.ordered, e.deleted, e.next_position, e.entered - x.left_count, \
@@ -195,13 +203,16 @@ fn admit<'a>(
     let claim = new.claimed_under.filter(|lease| {
         !new.ordered
             && !place.ordered
+            && line_of(new).is_none()
             && lease.queue_id == new.connection_id
             && place.owner == Some(lease.worker_id)
             && place.token == lease.token.0
             && new.progress.status == Status::Processing
     });
     let token = claim.map(|lease| lease.token.0);
-    admitted.push(Admitted { new, rank: place.added, by_due: !place.ordered, token });
+    // What is in a line comes in held back, and is let go afterwards if it is the foremost.
+    let by_due = !place.ordered && line_of(new).is_none();
+    admitted.push(Admitted { new, rank: place.added, by_due, token });
     let position = Position(place.next_position + place.added);
     place.added += 1;
     place.added_bytes += super::rows::signed(bytes);
@@ -261,6 +272,7 @@ pub(super) fn push_new<'a>(
     to.optional_time(event.map(|event| event.happened_at));
     to.optional_key(event.map(|event| event.subscription_id));
     to.optional_text(event.map(|event| event.payload.as_str()));
+    to.optional_int(event.and_then(|event| event.line).map(|line| line.0));
     match &new.ladder {
         Some(ladder) => to.text(json(ladder)?),
         None => to.optional_text(None),

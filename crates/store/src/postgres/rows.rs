@@ -7,6 +7,7 @@ use postrider_core::delivery::{Delivery, EventRef, Origin, Position, Progress, S
 use postrider_core::envelope::Payload;
 use postrider_core::health::Counting;
 use postrider_core::id::{BodyId, Cid, ConnectionId, DeliveryId, EventId, ProjectId, SubscriptionId};
+use postrider_core::ordering::Line;
 use postrider_core::{Failure, Timestamp, Wait};
 use serde::de::DeserializeOwned;
 use tokio_postgres::Row;
@@ -18,7 +19,7 @@ use crate::StoreError;
 
 /// What never changes.
 pub(super) const FIXED: &str = "id, project_id, connection_id, cid, cid_given, origin, created_at, head, event_id, event_type, happened_at, subscription_id, \
-     payload, ladder";
+     payload, line, ladder";
 /// What a settlement may change; in the order of `push_changing`.
 pub(super) const CHANGING: &str = "body_id, body_bytes, original_body_id, version, recorded, status, attempts, rounds, round_attempts, \
      round_waited_ms, allowed_attempts, interruptions, due_at, age_from, last_attempt_at, failure, error, dead_at, dlq_retries, \
@@ -138,6 +139,7 @@ pub(super) fn read_delivery_at(at: &mut Cells<'_>) -> Result<Delivery, StoreErro
 fn read_event(at: &mut Cells<'_>) -> Result<Option<EventRef>, StoreError> {
     let (id, event_type, happened_at) = (at.optional_id()?, at.take::<Option<String>>()?, at.optional_time()?);
     let (subscription_id, payload) = (at.optional_id()?, at.optional_word(Payload::parse)?);
+    let line = at.take::<Option<i64>>()?.map(Line);
     Ok(match (id, event_type, happened_at, subscription_id, payload) {
         (Some(id), Some(event_type), Some(happened_at), Some(subscription_id), Some(payload)) => Some(EventRef {
             id: EventId::from_u128(id),
@@ -145,6 +147,7 @@ fn read_event(at: &mut Cells<'_>) -> Result<Option<EventRef>, StoreError> {
             happened_at,
             subscription_id: SubscriptionId::from_u128(subscription_id),
             payload,
+            line,
         }),
         _ => None,
     })

@@ -107,13 +107,14 @@ CREATE TABLE body (id uuid PRIMARY KEY, uses bigint NOT NULL, bytes bytea NOT NU
 -- What is delivered is often compressed already, and the processor is better used otherwise.
 ALTER TABLE body ALTER COLUMN bytes SET STORAGE EXTERNAL;
 
--- PENDING, PROCESSING and DLQ. `position` is set exactly while it waits; `by_due` is true where order does not matter;
+-- PENDING, PROCESSING and DLQ. `position` is set exactly while it waits; `by_due` is true where nothing ahead holds it back;
+-- `line` names those of its queue among which order is kept;
 -- `recorded` counts the attempts on record; `claim_token` says under which lease a PROCESSING one was claimed;
 -- `cid_given` is true where the correlation id is a caller's own.
 CREATE TABLE delivery (
   id uuid PRIMARY KEY, project_id uuid NOT NULL, connection_id uuid NOT NULL, cid text NOT NULL,
   cid_given boolean, origin text NOT NULL, created_at bigint NOT NULL, head text NOT NULL, event_id uuid, event_type text,
-  happened_at bigint, subscription_id uuid, payload text, ladder text,
+  happened_at bigint, subscription_id uuid, payload text, line bigint, ladder text,
   position bigint, by_due boolean NOT NULL, claim_token bigint,
   body_id uuid NOT NULL, body_bytes bigint NOT NULL, original_body_id uuid, version bigint NOT NULL, recorded bigint NOT NULL,
   status text NOT NULL, attempts bigint NOT NULL, rounds bigint NOT NULL, round_attempts bigint NOT NULL,
@@ -123,6 +124,7 @@ CREATE TABLE delivery (
 );
 CREATE UNIQUE INDEX delivery_line ON delivery (connection_id, position) WHERE position IS NOT NULL AND NOT by_due;
 CREATE INDEX delivery_due ON delivery (connection_id, tried, due_at, id) WHERE by_due AND position IS NOT NULL;
+CREATE INDEX delivery_in_line ON delivery (connection_id, line, position) WHERE line IS NOT NULL AND position IS NOT NULL;
 CREATE INDEX delivery_waiting ON delivery (connection_id, created_at, id) WHERE position IS NOT NULL;
 CREATE INDEX delivery_claimed ON delivery (connection_id, created_at, id) WHERE status = 'PROCESSING';
 CREATE INDEX delivery_dead ON delivery (connection_id, created_at, id, failure) WHERE status = 'DLQ';
@@ -134,7 +136,7 @@ ALTER TABLE delivery SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_anal
 CREATE TABLE delivery_log (
   id uuid PRIMARY KEY, project_id uuid NOT NULL, connection_id uuid NOT NULL, cid text NOT NULL,
   cid_given boolean, origin text NOT NULL, created_at bigint NOT NULL, head text NOT NULL, event_id uuid, event_type text,
-  happened_at bigint, subscription_id uuid, payload text, ladder text,
+  happened_at bigint, subscription_id uuid, payload text, line bigint, ladder text,
   body_id uuid NOT NULL, body_bytes bigint NOT NULL, original_body_id uuid, version bigint NOT NULL, recorded bigint NOT NULL,
   status text NOT NULL, attempts bigint NOT NULL, rounds bigint NOT NULL, round_attempts bigint NOT NULL,
   round_waited_ms bigint NOT NULL, allowed_attempts bigint, interruptions bigint NOT NULL, due_at bigint NOT NULL,
@@ -261,6 +263,9 @@ CREATE TABLE endpoint (
 ) WITH (fillfactor = 70);
 CREATE INDEX endpoint_failing ON endpoint (id) WHERE failing_since IS NOT NULL;
 CREATE INDEX endpoint_untold ON endpoint (tell_at) WHERE tell_at IS NOT NULL;
+
+-- What holds a queue up, as the owner of that token has said.
+CREATE TABLE deferral (queue_id uuid PRIMARY KEY, token bigint NOT NULL, reason text NOT NULL, until bigint) WITH (fillfactor = 50);
 
 CREATE TABLE push_subscription (
   id uuid PRIMARY KEY, project_id uuid NOT NULL, name text COLLATE "C" NOT NULL, connection_id uuid NOT NULL, written text NOT NULL,

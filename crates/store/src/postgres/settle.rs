@@ -16,7 +16,7 @@ use super::positions::Positions;
 use super::queues::{self, Left, Lock, Queue, Queues};
 use super::rows::{CHANGING, Cells, Changing, FIXED, prefixed, push_changing, signed};
 use super::work::Work;
-use super::{bodies, commands, health, intake, topics};
+use super::{bodies, commands, health, intake, lines, topics};
 use crate::{Guard, HealthWrite, Placement, Settled, Settlement, StoreError};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,6 +37,8 @@ struct Found {
     version: u32,
     recorded: u32,
     status: Status,
+    /// Among which of its queue order is kept.
+    line: Option<i64>,
     position: Option<i64>,
 }
 
@@ -78,6 +80,10 @@ struct Pending<'a> {
     left: BTreeMap<QueueId, Left>,
     /// Bodies of edits that were edited again.
     unused: Vec<Key>,
+    /// Lines in which something left or came.
+    lines: lines::Touched,
+    /// Those that wait at the end of their line from now on.
+    held_back: Vec<Key>,
     /// Those in which something waits that did not before.
     filled: BTreeSet<QueueId>,
 }
@@ -132,6 +138,8 @@ pub(super) async fn not_holding(work: &Work, batch: &[&Settlement]) -> Outcome<V
 
 async fn settle_run(work: &Work, queues: &Queues, run: &[&Settlement], answers: &mut Vec<Settled>) -> Outcome<()> {
     let found = find_all(work, run).await?;
+    let in_lines = found.values().filter_map(|row| Some((row.queue_id, row.line?))).collect();
+    lines::lock(work, &in_lines).await?;
     let mut pending = Pending::default();
     let mut positions = Positions::default();
     for settlement in run {
@@ -146,6 +154,10 @@ async fn settle_run(work: &Work, queues: &Queues, run: &[&Settlement], answers: 
     update_hot(work, &pending.hot).await?;
     update_log(work, &pending.in_log).await?;
     move_to_hot(work, &pending.to_hot).await?;
+    if !pending.held_back.is_empty() {
+        work.execute("UPDATE delivery SET by_due = false WHERE id = ANY($1)", &[&pending.held_back]).await?;
+    }
+    lines::release(work, &pending.lines).await?;
     intake::insert_attempts(work, &pending.attempts).await?;
     queues::want_owners(work, &pending.filled).await?;
     for id in &pending.filled {
@@ -160,7 +172,7 @@ async fn settle_run(work: &Work, queues: &Queues, run: &[&Settlement], answers: 
 /// What is settled under a lease is nobody else's, and needs no lock of its own; all else is locked, in the order of the ids.
 async fn find_all(work: &Work, run: &[&Settlement]) -> Outcome<BTreeMap<DeliveryId, Found>> {
     const COLUMNS: &str =
-        "id, project_id, connection_id, body_id, body_bytes, original_body_id, version, recorded, status";
+        "id, project_id, connection_id, body_id, body_bytes, original_body_id, version, recorded, status, line";
     let mut found = BTreeMap::new();
     let (leased, open): (Vec<&Settlement>, Vec<&Settlement>) =
         run.iter().partition(|one| matches!(one.guard, Guard::Lease(_)));
@@ -193,6 +205,7 @@ fn read_found(row: &Row, table: Table) -> Result<Found, StoreError> {
         version: at.number()?,
         recorded: at.number()?,
         status: at.word(Status::parse)?,
+        line: at.take()?,
         position: at.take()?,
     })
 }
@@ -254,6 +267,12 @@ async fn settle_one<'a>(
         next.body_bytes = body.bytes.len() as u64;
     }
     next.position = place(work, settlement, row, next.body_bytes, pending, positions).await?;
+    if let (Some(line), true) = (row.line, next.position != row.position) {
+        pending.lines.insert((row.queue_id, line));
+        if next.position.is_some() && row.table == Table::Hot {
+            pending.held_back.push(row.id.key());
+        }
+    }
     if let Some((topic_id, message)) = topic {
         bodies::share(work, next.body_id).await?;
         topics::append(work, topic_id, message, next.body_id).await?;
@@ -400,7 +419,7 @@ async fn move_to_hot(work: &Work, back: &[Next<'_>]) -> Outcome<()> {
         "WITH n (id, {CHANGING}, position, claim_token) AS (SELECT * FROM {}), \
          gone AS (DELETE FROM delivery_log USING n WHERE delivery_log.id = n.id RETURNING {}) \
          INSERT INTO delivery ({FIXED}, {CHANGING}, position, by_due, claim_token) \
-         SELECT {}, {}, n.position, NOT e.ordered, n.claim_token \
+         SELECT {}, {}, n.position, NOT e.ordered AND gone.line IS NULL, n.claim_token \
          FROM gone JOIN n ON n.id = gone.id JOIN queue_entry AS e ON e.id = gone.connection_id",
         rows.unnest(1),
         prefixed("delivery_log.", FIXED),

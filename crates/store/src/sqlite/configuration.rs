@@ -8,7 +8,7 @@ use super::queues::{self, Queue};
 use super::rows::{CHANGING, FIXED, json, key};
 use super::security;
 use super::work::Work;
-use super::{commands, endpoints, events};
+use super::{commands, deferrals, endpoints, events, lines};
 use crate::{Project, StoreError};
 
 pub(super) fn create_project(work: &Work, project: &Project) -> Result<(), StoreError> {
@@ -137,8 +137,13 @@ pub(super) fn replace_connection(work: &Work, connection: &Connection, version: 
     // Positions are given in every queue, in the order of arrival; which index a row stands in is all that changes. Dead letters too: one
     // that is retried later waits as the others do.
     for part in HOT_PARTS {
-        let sql = format!("UPDATE delivery SET by_due = ?2 WHERE connection_id = ?1 AND by_due <> ?2 AND {part}");
-        work.execute(&sql, &[&id, &!ordered])?;
+        let sql = format!(
+            "UPDATE delivery SET by_due = ?2 WHERE connection_id = ?1 AND by_due <> ?2 AND (?3 OR line IS NULL) AND {part}"
+        );
+        work.execute(&sql, &[&id, &!ordered, &ordered])?;
+    }
+    if !ordered {
+        lines::release_all(work, connection.id)?;
     }
     Ok(())
 }
@@ -158,6 +163,7 @@ pub(super) fn delete_connection(work: &Work, id: ConnectionId, forced: bool, now
     }
     discard_all(work, &id_key, now)?;
     commands::answer_all_of_queue(work, id)?;
+    deferrals::forget(work, id)?;
     endpoints::delete(work, &id_key)?;
     events::delete_push_to(work, &id_key)?;
     work.execute("DELETE FROM connection WHERE id = ?1", &[&id_key])?;

@@ -1,6 +1,7 @@
 //! A batch of changes to the configuration, in the one transaction of its call. It must not know where they come from.
 
 use super::configuration::{self, create_connection, create_project, replace_connection};
+use super::events;
 use super::lookups::read_project;
 use super::rows::{key, signed};
 use super::security;
@@ -20,6 +21,8 @@ pub(super) fn configure(work: &Work, batch: &[ConfigChange]) -> Result<(), Store
         ConfigChange::ReplaceConnection { connection, version } => replace_connection(work, connection, *version),
         ConfigChange::CreateTopic(topic) => topics::create(work, topic),
         ConfigChange::ReplaceTopic { was, now } => replace_topic(work, was, now),
+        ConfigChange::CreatePush(subscription) => events::create_push(work, subscription),
+        ConfigChange::ReplacePush { subscription, version } => events::replace_push(work, subscription, *version),
         ConfigChange::CreateSubscription(subscription) => create_subscription(work, subscription),
         ConfigChange::ReplaceSubscription { was, now } => replace_subscription(work, was, now),
     })

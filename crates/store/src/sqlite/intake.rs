@@ -2,7 +2,7 @@
 
 use postrider_core::Timestamp;
 use postrider_core::delivery::{Position, Progress, Status};
-use postrider_core::id::DeliveryId;
+use postrider_core::id::{DeliveryId, QueueId};
 
 use super::queues::{self, Queue};
 use super::rows::{
@@ -10,7 +10,7 @@ use super::rows::{
     id_of, json, key,
 };
 use super::work::{Binder, Work, write_rows};
-use super::{bodies, work};
+use super::{bodies, lines, work};
 use crate::unclaimed::unclaimed;
 use crate::{CallRecord, Enqueued, Idempotency, NewDelivery, StoreError};
 
@@ -40,8 +40,13 @@ pub(super) fn enqueue(work: &Work, batch: &[&NewDelivery]) -> Result<Vec<Enqueue
     let new_bodies: Vec<_> = admitted.iter().map(|one| &one.new.body).collect();
     bodies::add(work, &new_bodies)?;
     insert_hot(work, &admitted)?;
+    lines::release(work, &admitted.iter().filter_map(|one| line_of(one.new)).collect())?;
     work.counters.enqueued.fetch_add(admitted.len() as u64, std::sync::atomic::Ordering::Relaxed);
     Ok(answers)
+}
+
+fn line_of(new: &NewDelivery) -> Option<(QueueId, i64)> {
+    Some((new.connection_id, new.event.as_ref()?.line?.0))
 }
 
 fn refuse_known_ids(work: &Work, ids: impl Iterator<Item = DeliveryId>) -> Result<(), StoreError> {
@@ -85,9 +90,12 @@ fn admit<'a>(work: &Work, new: &'a NewDelivery, admitted: &mut Vec<Admitted<'a>>
         queue.accepted += 1;
         queue.enters(bytes);
     });
-    let by_due = !queue.ordered;
+    let line = new.event.as_ref().and_then(|event| event.line);
+    // What is in a line comes in held back, and is let go below if it is the foremost.
+    let by_due = !queue.ordered && line.is_none();
     let claim = new.claimed_under.filter(|lease| {
         !new.ordered
+            && line.is_none()
             && lease.queue_id == queue.id
             && queue.is_held_under(lease)
             && new.progress.status == Status::Processing
@@ -140,6 +148,7 @@ fn bind_new(to: &mut Binder<'_, '_>, new: &NewDelivery, progress: &Progress, rec
     to.push(event.map(|event| event.happened_at.as_millis()))?;
     to.push(event.map(|event| key(event.subscription_id.as_u128())))?;
     to.push(event.map(|event| event.payload.as_str()))?;
+    to.push(event.and_then(|event| event.line).map(|line| line.0))?;
     to.push(new.ladder.as_ref().map(json).transpose()?)?;
     let changing = Changing {
         body_id: new.body.id,

@@ -3,9 +3,11 @@
 //! A list from the newest to the oldest is merged from streams, one for each part of the tables that an index holds in that order: the
 //! waiting and the dead of a queue, and each status of the log.
 
+use std::collections::BTreeSet;
+
 use postrider_core::connection::Connection as Outgoing;
 use postrider_core::delivery::Delivery;
-use postrider_core::id::{ProjectId, QueueId};
+use postrider_core::id::{DeliveryId, ProjectId, QueueId};
 use rusqlite::Connection;
 
 use super::filter::Conditions;
@@ -102,14 +104,27 @@ pub(super) fn queue(connection: &Connection, id: QueueId, page: &PageRequest) ->
         let found = read_all(connection, &line_sql(), &[&queue_key, &behind, &room(0)], read_delivery)?;
         return Ok(cut(found, rows, |delivery| format!("p.{}", delivery.position.map_or(0, |position| position.0))));
     }
-    let (tried_from, due_from, id_from) = page.cursor.as_deref().map_or(Ok((false, i64::MIN, 0)), read_due)?;
+    // What waits behind others of its line goes last.
+    let held_behind = page.cursor.as_deref().and_then(|cursor| cursor.strip_prefix("h."));
+    let held_behind = held_behind.map(|text| text.parse::<i64>().map_err(|_| BAD_CURSOR)).transpose()?;
+    let due_cursor = page.cursor.as_deref().filter(|_| held_behind.is_none());
+    let (tried_from, due_from, id_from) = due_cursor.map_or(Ok((false, i64::MIN, 0)), read_due)?;
     let mut found = Vec::new();
-    for tried in [false, true].into_iter().filter(|tried| *tried >= tried_from) {
+    for tried in [false, true].into_iter().filter(|tried| held_behind.is_none() && *tried >= tried_from) {
         let (due, id) = if tried == tried_from { (due_from, id_from) } else { (i64::MIN, 0) };
         let room = room(found.len());
         found.extend(read_all(connection, &due_sql(), &[&queue_key, &tried, &due, &key(id), &room], read_delivery)?);
     }
+    let due = found.len();
+    if due <= rows {
+        let behind = held_behind.unwrap_or(i64::MIN);
+        found.extend(read_all(connection, &line_sql(), &[&queue_key, &behind, &room(due)], read_delivery)?);
+    }
+    let held: BTreeSet<DeliveryId> = found[due..].iter().map(|delivery| delivery.id).collect();
     Ok(cut(found, rows, |delivery| {
+        if held.contains(&delivery.id) {
+            return format!("h.{}", delivery.position.map_or(0, |position| position.0));
+        }
         let tried = u8::from(delivery.progress.attempts > 0);
         format!("d.{tried}.{}", Place(delivery.progress.due_at.as_millis(), delivery.id.as_u128()).write())
     }))

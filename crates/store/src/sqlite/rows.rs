@@ -7,6 +7,7 @@ use postrider_core::delivery::{Delivery, EventRef, Origin, Position, Progress, S
 use postrider_core::envelope::Payload;
 use postrider_core::health::Counting;
 use postrider_core::id::{BodyId, Cid, ConnectionId, DeliveryId, EventId, ProjectId, SubscriptionId};
+use postrider_core::ordering::Line;
 use postrider_core::{Failure, Timestamp, Wait};
 use rusqlite::types::FromSql;
 use rusqlite::{Row, ToSql};
@@ -17,12 +18,12 @@ use crate::StoreError;
 
 /// What never changes.
 pub(super) const FIXED: &str = "id, project_id, connection_id, cid, cid_given, origin, created_at, head, event_id, event_type, happened_at, subscription_id, \
-     payload, ladder";
+     payload, line, ladder";
 /// What a settlement may change; in the order of `bind_changing`.
 pub(super) const CHANGING: &str = "body_id, body_bytes, original_body_id, version, recorded, status, attempts, rounds, round_attempts, \
      round_waited_ms, allowed_attempts, interruptions, due_at, age_from, last_attempt_at, failure, error, dead_at, dlq_retries, \
      dlq_note, delivered_at, ended_at, counted_at";
-pub(super) const FIXED_COLUMNS: usize = 14;
+pub(super) const FIXED_COLUMNS: usize = 15;
 pub(super) const CHANGING_COLUMNS: usize = 23;
 
 /// The columns of `read_delivery`, for a hot row and for a log row.
@@ -141,6 +142,7 @@ pub(super) fn read_delivery(row: &Row<'_>) -> Result<Delivery, StoreError> {
 fn read_event(at: &mut Columns<'_, '_>) -> Result<Option<EventRef>, StoreError> {
     let (id, event_type, happened_at) = (at.optional_id()?, at.take()?, at.time()?);
     let (subscription_id, payload) = (at.optional_id()?, at.optional_word(Payload::parse)?);
+    let line = at.take::<Option<i64>>()?.map(Line);
     Ok(match (id, event_type, happened_at, subscription_id, payload) {
         (Some(id), Some(event_type), Some(happened_at), Some(subscription_id), Some(payload)) => Some(EventRef {
             id: EventId::from_u128(id),
@@ -148,6 +150,7 @@ fn read_event(at: &mut Columns<'_, '_>) -> Result<Option<EventRef>, StoreError> 
             happened_at,
             subscription_id: SubscriptionId::from_u128(subscription_id),
             payload,
+            line,
         }),
         _ => None,
     })

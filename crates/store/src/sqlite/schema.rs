@@ -67,13 +67,14 @@ CREATE TABLE worker (id BLOB PRIMARY KEY, life_ms INTEGER NOT NULL, ends_at INTE
 
 CREATE TABLE body (id BLOB NOT NULL UNIQUE, uses INTEGER NOT NULL, bytes BLOB NOT NULL);
 
--- PENDING, PROCESSING and DLQ. `position` is set exactly while it waits; `by_due` is 1 where order does not matter;
+-- PENDING, PROCESSING and DLQ. `position` is set exactly while it waits; `by_due` is 1 where nothing ahead holds it back;
+-- `line` names those of its queue among which order is kept;
 -- `recorded` counts the attempts on record; `claim_token` says under which lease a PROCESSING one was claimed;
 -- `cid_given` is 1 where the correlation id is a caller's own.
 CREATE TABLE delivery (
   no INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, project_id BLOB NOT NULL, connection_id BLOB NOT NULL, cid TEXT NOT NULL,
   cid_given INTEGER, origin TEXT NOT NULL, created_at INTEGER NOT NULL, head TEXT NOT NULL, event_id BLOB, event_type TEXT, happened_at INTEGER,
-  subscription_id BLOB, payload TEXT, ladder TEXT,
+  subscription_id BLOB, payload TEXT, line INTEGER, ladder TEXT,
   position INTEGER, by_due INTEGER NOT NULL, claim_token INTEGER,
   body_id BLOB NOT NULL, body_bytes INTEGER NOT NULL, original_body_id BLOB, version INTEGER NOT NULL, recorded INTEGER NOT NULL,
   status TEXT NOT NULL, attempts INTEGER NOT NULL, rounds INTEGER NOT NULL, round_attempts INTEGER NOT NULL,
@@ -83,6 +84,7 @@ CREATE TABLE delivery (
 );
 CREATE UNIQUE INDEX delivery_line ON delivery (connection_id, position) WHERE position IS NOT NULL AND by_due = 0;
 CREATE INDEX delivery_due ON delivery (connection_id, attempts > 0, due_at, id) WHERE by_due = 1 AND position IS NOT NULL;
+CREATE INDEX delivery_in_line ON delivery (connection_id, line, position) WHERE line IS NOT NULL AND position IS NOT NULL;
 CREATE INDEX delivery_waiting ON delivery (connection_id, created_at, id) WHERE position IS NOT NULL;
 CREATE INDEX delivery_claimed ON delivery (connection_id, position) WHERE status = 'PROCESSING';
 CREATE INDEX delivery_dead ON delivery (connection_id, created_at, id, failure) WHERE status = 'DLQ';
@@ -93,7 +95,7 @@ CREATE INDEX delivery_by_given_cid ON delivery (cid, created_at, id) WHERE cid_g
 CREATE TABLE delivery_log (
   no INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, project_id BLOB NOT NULL, connection_id BLOB NOT NULL, cid TEXT NOT NULL,
   cid_given INTEGER, origin TEXT NOT NULL, created_at INTEGER NOT NULL, head TEXT NOT NULL, event_id BLOB, event_type TEXT, happened_at INTEGER,
-  subscription_id BLOB, payload TEXT, ladder TEXT,
+  subscription_id BLOB, payload TEXT, line INTEGER, ladder TEXT,
   body_id BLOB NOT NULL, body_bytes INTEGER NOT NULL, original_body_id BLOB, version INTEGER NOT NULL, recorded INTEGER NOT NULL,
   status TEXT NOT NULL, attempts INTEGER NOT NULL, rounds INTEGER NOT NULL, round_attempts INTEGER NOT NULL,
   round_waited_ms INTEGER NOT NULL, allowed_attempts INTEGER, interruptions INTEGER NOT NULL, due_at INTEGER NOT NULL,
@@ -212,6 +214,9 @@ CREATE INDEX audit_by_object ON audit (object, at, id) WHERE object IS NOT NULL;
 CREATE INDEX audit_by_time ON audit (at, id);
 -- The entry of a command, until its owner has answered.
 CREATE TABLE command_audit (command_id BLOB NOT NULL PRIMARY KEY, entry TEXT NOT NULL) WITHOUT ROWID;
+
+-- What holds a queue up, as the owner of that token has said.
+CREATE TABLE deferral (queue_id BLOB NOT NULL PRIMARY KEY, token INTEGER NOT NULL, reason TEXT NOT NULL, until INTEGER) WITHOUT ROWID;
 
 -- What a connection of kind webhook has beside its settings. Signing keys are as the vault sealed them.
 CREATE TABLE endpoint (

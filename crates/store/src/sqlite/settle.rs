@@ -12,7 +12,7 @@ use rusqlite::Row;
 use super::queues::{self, Queue};
 use super::rows::{CHANGING, CHANGING_COLUMNS, Changing, Columns, FIXED, bind_changing, key, unsigned};
 use super::work::{Binder, Work, change_rows, read_rows, write_rows};
-use super::{bodies, commands, health, intake, topics};
+use super::{bodies, commands, health, intake, lines, topics};
 use crate::{Guard, HealthWrite, Placement, Settled, Settlement, StoreError};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,6 +34,8 @@ struct Found {
     version: u32,
     recorded: u32,
     status: Status,
+    /// Among which of its queue order is kept.
+    line: Option<i64>,
     position: Option<i64>,
 }
 
@@ -66,6 +68,7 @@ impl Next<'_> {
 struct Pending<'a> {
     to_log: Vec<Next<'a>>,
     attempts: Vec<(DeliveryId, &'a Attempt)>,
+    lines: lines::Touched,
     health: Vec<(QueueId, &'a HealthWrite)>,
 }
 
@@ -116,13 +119,14 @@ fn settle_run(work: &Work, run: &[&Settlement], answers: &mut Vec<Settled>) -> R
         answers.push(answer);
     }
     move_to_log(work, &pending.to_log)?;
+    lines::release(work, &pending.lines)?;
     intake::insert_attempts(work, &pending.attempts)?;
     health::write(work, &pending.health)
 }
 
 fn find_all(work: &Work, run: &[&Settlement]) -> Result<BTreeMap<DeliveryId, Found>, StoreError> {
     const COLUMNS: &str =
-        "no, id, project_id, connection_id, body_id, body_bytes, original_body_id, version, recorded, status";
+        "no, id, project_id, connection_id, body_id, body_bytes, original_body_id, version, recorded, status, line";
     let mut found = BTreeMap::new();
     let mut missing: Vec<[u8; 16]> = run.iter().map(|one| key(one.delivery_id.as_u128())).collect();
     for (table, source) in [(Table::Hot, "position FROM delivery"), (Table::Log, "NULL FROM delivery_log")] {
@@ -151,6 +155,7 @@ fn read_found(row: &Row<'_>, table: Table) -> Result<Found, StoreError> {
         version: at.take()?,
         recorded: at.take()?,
         status: at.word(Status::parse)?,
+        line: at.take()?,
         position: at.take()?,
     })
 }
@@ -208,6 +213,9 @@ fn settle_one<'a>(
     }
     let position = place(work, settlement, row, &next);
     write_row(work, row, next, position, pending)?;
+    if let (Some(line), true) = (row.line, position != row.position) {
+        pending.lines.insert((row.queue_id, line));
+    }
     if let Some((topic_id, message)) = topic {
         let body_id = settlement.edited_body.as_ref().map_or(row.body_id, |body| body.id);
         bodies::share(work, body_id)?;
@@ -280,7 +288,12 @@ fn write_row<'a>(
     };
     match (row.table, next.progress.status.is_terminal()) {
         (Table::Hot, true) => pending.to_log.push(next),
-        (Table::Hot, false) => update_hot(work, &next, position, claim_token)?,
+        (Table::Hot, false) => {
+            update_hot(work, &next, position, claim_token)?;
+            if row.line.is_some() && position.is_some() && position != row.position {
+                lines::hold_back(work, row.no)?;
+            }
+        }
         (Table::Log, true) => update_log(work, &next)?,
         (Table::Log, false) => move_to_hot(work, row, &next, position, claim_token)?,
     }
@@ -357,7 +370,7 @@ fn move_to_hot(
     let mut to = Binder { statement: &mut statement, next: 1 };
     bind_changing(&mut to, &next.changing())?;
     to.push(position)?;
-    to.push(!ordered)?;
+    to.push(!ordered && row.line.is_none())?;
     to.push(token)?;
     to.push(row.no)?;
     statement.raw_execute()?;

@@ -160,7 +160,8 @@ struct Visible {
 impl Visible {
     async fn load(caller: &AppState) -> Result<Visible, Problem> {
         let mut definitions = caller.engine.all_security_definitions().await?;
-        let mut state = postrider_config::State::load(caller.read(), definitions.clone()).await?;
+        let push = caller.engine.all_push_subscriptions();
+        let mut state = postrider_config::State::load(caller.read(), definitions.clone(), push).await?;
         let Some(id) = caller.only_project() else { return Ok(Visible { state, only: None, definitions }) };
         state.keep_only(id);
         definitions.retain(|known| known.project_id == id);

@@ -11,7 +11,7 @@ use postrider_core::delivery::Delivery;
 use postrider_core::id::ConnectionId;
 use serde_json::json;
 
-use super::shapes::{attempt_json, delivery_json};
+use super::shapes::{attempt_json, delivery_json, with_deferral};
 use super::{Acting, AppState, filter, list_response, ok};
 use crate::problem::Problem;
 use crate::read::{Query, Segments};
@@ -24,7 +24,11 @@ pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -
     let found = state.read().deliveries(&filter, page).await?;
     let connections = connections_of(&state, &found.items).await?;
     let known = |delivery: &Delivery| connections.get(&delivery.connection_id);
-    let data = found.items.iter().map(|delivery| delivery_json(delivery, known(delivery), state.masked())).collect();
+    let deferred = state.engine.deferred(&found.items).await?;
+    let shown = |delivery: &Delivery| {
+        with_deferral(delivery_json(delivery, known(delivery), state.masked()), deferred.get(&delivery.id))
+    };
+    let data = found.items.iter().map(shown).collect();
     Ok(list_response(data, found.next_cursor))
 }
 
@@ -54,7 +58,9 @@ pub async fn one(Acting(state): Acting, segments: Segments, query: Query) -> Res
 
 pub(super) async fn answer(state: &AppState, delivery: &Delivery) -> Result<Response, Problem> {
     let connection = state.read().connection(delivery.connection_id).await?;
-    Ok(ok(&delivery_json(delivery, connection.as_ref(), state.masked())))
+    let deferred = state.engine.deferred(std::slice::from_ref(delivery)).await?;
+    let shown = delivery_json(delivery, connection.as_ref(), state.masked());
+    Ok(ok(&with_deferral(shown, deferred.get(&delivery.id))))
 }
 
 /// `?bodies=false` leaves out what was answered; then nobody has seen a body.

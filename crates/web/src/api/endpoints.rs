@@ -267,7 +267,11 @@ pub(super) async fn endpoint_json(state: &AppState, connection: &Connection) -> 
             "lastTest": stood.last_test,
         }),
     );
-    object.insert("policy".into(), policy_json(&connection.spec.policy));
+    let mut policy = policy_json(&connection.spec.policy);
+    if target.is_some_and(|target| target.ordered_by_key) {
+        policy["ordered"] = true.into();
+    }
+    object.insert("policy".into(), policy);
     let waits = json!({"paused": connection.paused, "waiting": summary.waiting, "dead": summary.dead, "oldestWaitingSince": summary.oldest_waiting_since});
     object.insert("state".into(), waits);
     let mut warned = warnings(connection.kind(), &connection.written);

@@ -6,13 +6,14 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::future::join_all;
 use http::StatusCode;
-use postrider_core::id::{EventId, ProjectId};
+use postrider_core::id::{Cid, EventId, ProjectId};
 use postrider_core::message::HeaderList;
 use postrider_core::topic::TopicName;
 use postrider_engine::{NewEvent, PublishedTo};
 use postrider_store::{EventFilter, StoredEvent};
 use serde_json::{Map, Value, json};
 
+use super::send::caller_cid;
 use super::{Acting, AppState, Input, json_response, list_response, ok};
 use crate::problem::{FieldError, Problem, clipped};
 use crate::read::{Fields, Lines, NESTING_MAX, Query, Segments, compact, essence};
@@ -32,7 +33,8 @@ pub async fn publish(
 ) -> Result<Response, Problem> {
     query.finish()?;
     let project = state.project(&segments).await?;
-    let event = read(&state, input.fields)?;
+    let cid = caller_cid(&input.headers)?;
+    let event = NewEvent { cid, ..read(&state, input.fields)? };
     let published = state.engine.publish_event(project, event.clone()).await?;
     let status = if published.is_repeat { StatusCode::OK } else { StatusCode::CREATED };
     Ok(json_response(status, &Value::Object(published_json(&event, &published))))
@@ -56,7 +58,8 @@ pub async fn publish_batch(
     }
     let bounds = state.options.body.clone();
     let mut lines = Lines::new(body, &bounds);
-    let mut batch = Batch { results: Vec::new(), ready: Vec::new(), stopped: None };
+    let cid = caller_cid(&parts.headers)?;
+    let mut batch = Batch { cid, results: Vec::new(), ready: Vec::new(), stopped: None };
     let ended = loop {
         let line = match lines.next().await {
             Ok(Some(line)) => line,
@@ -161,6 +164,8 @@ type Published = Result<Map<String, Value>, FieldError>;
 
 /// What has become of the lines so far.
 struct Batch {
+    /// Of all its events.
+    cid: Option<Cid>,
     results: Vec<(u64, Published)>,
     /// Read and not yet published.
     ready: Vec<(u64, NewEvent)>,
@@ -175,7 +180,7 @@ impl Batch {
             Some(content) => Fields::parse(&content).and_then(|fields| read(state, fields)),
         };
         match event {
-            Ok(event) => self.ready.push((number, event)),
+            Ok(event) => self.ready.push((number, NewEvent { cid: self.cid.clone(), ..event })),
             Err(problem) => self.results.push((number, Err(first_error(&problem)))),
         }
     }

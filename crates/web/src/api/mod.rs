@@ -54,6 +54,7 @@ pub(crate) use camel::shown as camel_name;
 pub use documentation::openapi_document;
 pub use health::while_starting;
 pub use raw::RemoteAnswer;
+pub(crate) use send::caller_cid;
 pub use send::read_message;
 pub use table::routes;
 

@@ -10,7 +10,7 @@ use postrider_store::{DeliveryFilter, PageRequest};
 use serde_json::Value;
 
 use super::deliveries::answer;
-use super::shapes::delivery_json;
+use super::shapes::{delivery_json, with_deferral};
 use super::{Acting, AppState, connection_ref, list_response};
 use crate::problem::Problem;
 use crate::read::{Query, Segments};
@@ -28,8 +28,10 @@ pub async fn queue(Acting(state): Acting, segments: Segments, mut query: Query) 
 pub(super) async fn waiting(state: &AppState, known: &Connection, page: PageRequest) -> Result<Response, Problem> {
     let is_first = page.cursor.is_none();
     let found = state.read().queue(known.id, page).await?;
+    let deferred = state.engine.deferred(&found.items).await?;
     let shown = |(at, delivery): (usize, &Delivery)| {
-        let mut json = delivery_json(delivery, Some(known), state.masked());
+        let json = delivery_json(delivery, Some(known), state.masked());
+        let mut json = with_deferral(json, deferred.get(&delivery.id));
         // D25: only the head holds up the others.
         let is_head = is_first && at == 0;
         let blocked = is_head.then(|| blocked_by(known, &delivery.progress)).flatten();

@@ -118,7 +118,7 @@ pub(super) fn result_response(status: StatusCode, outcome: &Outcome) -> Response
     (status, [(CONTENT_TYPE, HeaderValue::from_static("application/json"))], outcome_text(outcome)).into_response()
 }
 
-pub(super) fn caller_cid(headers: &HeaderMap) -> Result<Option<Cid>, Problem> {
+pub(crate) fn caller_cid(headers: &HeaderMap) -> Result<Option<Cid>, Problem> {
     let Some(value) = headers.get(CID_HEADER) else { return Ok(None) };
     let text = value.to_str().unwrap_or_default();
     if text.is_empty() || text.len() > 64 || !text.bytes().all(|byte| byte.is_ascii_graphic()) {

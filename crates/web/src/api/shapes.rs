@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use postrider_core::attempt::Attempt;
 use postrider_core::connection::{Connection, ConnectionKind};
+use postrider_core::deferral::Deferred;
 use postrider_core::delivery::{Delivery, Status};
 use postrider_core::fhir::FhirAnswer;
 use postrider_core::id::EndpointId;
@@ -33,6 +34,8 @@ pub fn delivery_json(delivery: &Delivery, connection: Option<&Connection>, maske
         "lastAttemptAt": progress.last_attempt_at,
         "nextAttemptAt": waits.then_some(progress.due_at),
         "deferredBy": Value::Null,
+        "deferredUntil": Value::Null,
+        "behind": Value::Null,
         "connection": connection.map(|known| &known.name),
         "connectionId": delivery.connection_id,
         // Z45: what a request of a channel is for.
@@ -56,6 +59,16 @@ pub fn delivery_json(delivery: &Delivery, connection: Option<&Connection>, maske
         "dlqNote": progress.dlq_note,
         "version": delivery.version,
     })
+}
+
+/// The same of one that is held up (R04, R15).
+pub fn with_deferral(mut delivery: Value, deferred: Option<&Deferred>) -> Value {
+    if let (Some(Deferred { by, until, behind }), Some(members)) = (deferred, delivery.as_object_mut()) {
+        members.insert("deferredBy".to_owned(), json!(by));
+        members.insert("deferredUntil".to_owned(), json!(until));
+        members.insert("behind".to_owned(), json!(behind));
+    }
+    delivery
 }
 
 /// Attempts in all: a ladder's, raised by retries by hand. Rounds go on as long as the policy says, so there is none.

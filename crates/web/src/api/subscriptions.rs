@@ -17,8 +17,7 @@ use crate::problem::{Problem, clipped};
 use crate::read::{Fields, Query, Segments};
 
 /// Members of our answers that say nothing new when they come back in a request.
-pub(super) const OURS: [&str; 7] =
-    ["id", "connectionId", "orderingEnabled", "policy", "warnings", "createdAt", "updatedAt"];
+pub(super) const OURS: [&str; 6] = ["id", "connectionId", "policy", "warnings", "createdAt", "updatedAt"];
 
 pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;
@@ -210,7 +209,8 @@ fn subscription_json(state: &AppState, subscription: &PushSubscription) -> Value
     object.insert("enabled".into(), subscription.spec.enabled.into());
     object.insert("connectionId".into(), json!(subscription.connection_id));
     let policy = connection.as_ref().map(|known| &known.spec.policy);
-    object.insert("orderingEnabled".into(), policy.is_some_and(|policy| policy.queue.ordered).into());
+    let keeps_order = connection.as_ref().is_some_and(|known| subscription.spec.keeps_order(&known.spec));
+    object.insert("orderingEnabled".into(), keeps_order.into());
     let terms = policy.and_then(|policy| subscription.spec.terms(policy));
     object.insert("policy".into(), policy_json(terms.as_ref()));
     let warning = policy.and_then(|policy| subscription.spec.warning(policy));

@@ -10,7 +10,7 @@ use postrider_core::masking::MaskedHeaders;
 use postrider_store::TopicMessage;
 use serde_json::{Map, Value, json};
 
-use super::send::{body_bytes, headers};
+use super::send::{body_bytes, caller_cid, headers};
 use super::shapes::headers_json;
 use super::topics::{find, topic_name};
 use super::{Acting, Input, json_response, list_response, ok};
@@ -37,7 +37,8 @@ pub async fn publish(
     input.fields.finish(&["headers", "body", "body_base64"])?;
     state.check_body_size(&body)?;
     state.refuse_our_keys(&list)?;
-    let id = state.engine.publish_to_topic(project, &topic, list, body).await?;
+    let cid = caller_cid(&input.headers)?;
+    let id = state.engine.publish_to_topic(project, &topic, list, body, cid).await?;
     Ok(json_response(StatusCode::CREATED, &json!({"msg_id": id, "topic": topic})))
 }
 

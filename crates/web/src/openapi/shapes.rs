@@ -4,6 +4,7 @@
 
 use postrider_core::Failure;
 use postrider_core::ack::AckCode;
+use postrider_core::deferral::DeferredBy;
 use postrider_core::delivery::{Label, Origin, Status};
 use serde_json::json;
 
@@ -79,7 +80,15 @@ pub fn delivery_members() -> Vec<Member> {
         always("rounds", Schema::count()),
         always("lastAttemptAt", time_or_null()),
         always("nextAttemptAt", time_or_null().describe("While it waits.")),
-        always("deferredBy", Schema::text().or_null().example(json!(null))),
+        always("deferredBy", deferred_by().or_null().describe("Why it is due and not sent yet, or for whom it waits.")),
+        always("deferredUntil", time_or_null().describe("When it may go at the earliest, where that is known.")),
+        always(
+            "behind",
+            Schema::id("msg_")
+                .or_null()
+                .example(json!(null))
+                .describe("The delivery that it waits for, with `ordering`."),
+        ),
         always("connection", name().or_null().describe("Null when it is gone.")),
         always("connectionId", connection_id()),
         always(
@@ -112,6 +121,10 @@ pub fn delivery_members() -> Vec<Member> {
                 .describe("In a queue: the code that the receiver refused its head with for good."),
         ),
     ]
+}
+
+fn deferred_by() -> Schema {
+    Schema::words(DeferredBy::ALL.map(DeferredBy::as_str))
 }
 
 pub fn attempt() -> Schema {

@@ -109,6 +109,7 @@ class Delivery(Model):
     error: Optional[str]
     max_attempts: Optional[int]
     deferred_by: Optional[str]
+    """Why it is due and not sent yet, such as `breaker`, or `ordering`."""
     last_attempt_at: Optional[datetime]
     next_attempt_at: Optional[datetime]
     delivered_at: Optional[datetime]

@@ -72,7 +72,7 @@ fn z21_retries_by_hand_do_not_count() {
 // proves: R09
 #[test]
 fn d26_what_expired_or_was_too_old_is_not_retried_by_the_action() {
-    for (event, failure) in [(Event::Expired, Failure::Expired), (Event::TooOld, Failure::TooOld)] {
+    for (event, failure) in [(Event::Expired, Failure::Expired), (Event::TooOld { behind: None }, Failure::TooOld)] {
         let mut run = Run::rounds(0, true);
         run.policy.dlq.action = DlqAction::Retry { retries_max: 3 };
         run.apply(event, Roll::MIDDLE);

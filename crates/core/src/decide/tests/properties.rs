@@ -188,7 +188,7 @@ fn take(turn: &Turn, run: &mut Run, seen: &mut Seen, direct: bool, roll: Roll) -
             }
             Gate::TooOld => {
                 prop_assert!(run.policy.age_cap.is_some() && run.ladder.is_some());
-                run.apply(Event::TooOld, roll);
+                run.apply(Event::TooOld { behind: None }, roll);
                 prop_assert_eq!((run.progress.status, run.progress.attempts), (Status::Dlq, before.attempts));
             }
             Gate::Attempt => attempt(turn, run, seen, direct, roll, &before)?,

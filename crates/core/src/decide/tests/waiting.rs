@@ -81,7 +81,7 @@ fn r09_a_ladder_is_given_up_at_its_age_cap_whatever_is_left() {
     run.progress.due_at = cap_at + Wait::from_secs(1);
     assert_eq!(gate(&run, false, 0), Gate::WaitUntil(cap_at), "woken for what comes first");
     run.now = cap_at;
-    run.apply(Event::TooOld, Roll::MIDDLE);
+    run.apply(Event::TooOld { behind: None }, Roll::MIDDLE);
     assert_eq!((run.progress.status, run.progress.failure), (Status::Dlq, Some(Failure::TooOld)));
     assert_eq!((run.progress.attempts, run.progress.dead_at), (1, Some(cap_at)));
     let error = run.progress.error.clone().unwrap();
@@ -95,7 +95,7 @@ fn r09_the_cap_goes_with_the_delivery_dlq_or_not_and_expiry_goes_first() {
     let mut run = Run::new(DeliveryPolicy::forward());
     run.policy.dlq.use_dlq = false;
     assert_eq!(gate(&run, false, 24 * HOUR_MS), Gate::TooOld);
-    run.apply(Event::TooOld, Roll::MIDDLE);
+    run.apply(Event::TooOld { behind: None }, Roll::MIDDLE);
     assert_eq!(run.progress.status, Status::Dlq);
     let mut run = Run::new(DeliveryPolicy::forward());
     run.policy.expires_after = Some(Wait::from_millis(HOUR_MS));

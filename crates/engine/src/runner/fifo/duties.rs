@@ -13,7 +13,8 @@ use postrider_core::log;
 use postrider_core::outcome::Outcome;
 use postrider_store::{Command, CommandAnswer, Guard, NewBody, Placement, Settlement, StoreError};
 
-use super::{Fifo, Next, nothing_came};
+use super::attempts::nothing_came;
+use super::{Fifo, Next};
 use crate::attempt;
 use crate::runner::STORE_PAUSE;
 use crate::runner::commands::{Change, change};

@@ -2,14 +2,16 @@
 //!
 //! It must not know how slots are used.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
 use postrider_core::decide::{Event, Snapshot, decide, leaves_at};
+use postrider_core::deferral::Deferral;
 use postrider_core::delivery::{Delivery, Progress, Status};
 use postrider_core::id::DeliveryId;
+use postrider_core::ordering::Line;
+use postrider_core::{Timestamp, Wait};
 use postrider_store::{Command, CommandAnswer, PAGE_ROWS_MAX, PageRequest, StoreError};
 
 use super::{Asked, Next, Unordered};
@@ -17,9 +19,14 @@ use crate::attempt;
 use crate::runner::commands::{Change, change};
 use crate::runner::{Exit, earlier, given_up, refused};
 
+/// Claims of former owners that are looked at in one go: an owner has no more than its `concurrency`.
+const FORMER_CLAIMS_MAX: u32 = 4096;
+
 /// What a look through a queue has found.
 pub(super) struct Expiring {
     pub expired: Vec<Delivery>,
+    /// Of those that wait in a line: who goes before them.
+    pub behind: BTreeMap<DeliveryId, DeliveryId>,
     /// When the next of the others expires.
     pub next: Option<Timestamp>,
 }
@@ -33,22 +40,29 @@ pub(super) struct Refusing {
 }
 
 impl Unordered {
-    /// Whatever a former owner had claimed may have been sent (D04).
-    pub(super) async fn note_interruptions(&mut self) -> Next {
+    /// Whatever a former owner had claimed may have been sent (D04). What climbs a ladder is left to it until its claim has timed out, while
+    /// the rest of the queue goes on (R01, D05).
+    pub(super) async fn note_interruptions(&mut self, now: Timestamp) -> Next {
         if !self.settling.is_empty() {
             return Next::Event;
         }
         let shared = Arc::clone(&self.post.shared);
-        let rows_max = u32::try_from(shared.options.settle_batch_max.max(1)).unwrap_or(u32::MAX);
-        match shared.store.claimed_by_former_owner(self.post.lease, rows_max).await {
+        match shared.store.claimed_by_former_owner(self.post.lease, FORMER_CLAIMS_MAX).await {
             Ok(rows) => {
                 let Some(connection) = self.post.connection() else { return Next::Exit(Exit::Deleted) };
-                if rows.is_empty() {
+                let times_out = |delivery: &Delivery| claim_ends_at(delivery, shared.options.claim_timeout);
+                let (open, over): (Vec<Delivery>, Vec<Delivery>) =
+                    rows.into_iter().partition(|delivery| times_out(delivery).is_some_and(|at| at > now));
+                let batch = shared.options.settle_batch_max.max(1);
+                if over.len() <= batch {
                     self.interruptions = false;
+                    self.claims_end_at = open.iter().filter_map(times_out).min();
                     self.post.handle.slots.set_shut(connection.is_held());
                 }
-                for delivery in rows {
-                    self.interrupt(&delivery, &connection);
+                for delivery in over.iter().take(batch) {
+                    self.interrupt(delivery, &connection);
+                    // Nothing is claimed before these are written.
+                    self.commanded.insert(delivery.id);
                 }
             }
             Err(StoreError::LeaseLost) => self.lose(),
@@ -113,6 +127,15 @@ impl Unordered {
             }
         }
         true
+    }
+
+    /// What holds up everything that is due; `None`: nothing does.
+    pub(super) fn find_held_up(&mut self, deferral: Option<Deferral>, now: Timestamp) {
+        self.post.find_held_up(&mut self.held_up, deferral, now);
+    }
+
+    pub(super) async fn write_held_up(&mut self) {
+        self.post.write_held_up(&mut self.held_up).await;
     }
 
     /// Nothing may be sent, so what is due needs neither a slot nor a claim. What has been attempted comes by its time, behind what has not;
@@ -194,18 +217,30 @@ impl Unordered {
         let rows_max = self.post.shared.options.settle_batch_max.max(1);
         self.expiry_at = None;
         self.asking = Some(Box::pin(async move {
-            let mut found = Expiring { expired: Vec::new(), next: None };
+            let mut found = Expiring { expired: Vec::new(), behind: BTreeMap::new(), next: None };
+            // The foremost of each line is listed before those behind it.
+            let mut foremost: BTreeMap<Line, DeliveryId> = BTreeMap::new();
             let mut page = PageRequest { limit: PAGE_ROWS_MAX, cursor: None };
             loop {
                 let read = match store.queue(queue_id, page.clone()).await {
                     Ok(read) => read,
                     Err(error) => return Asked::Expiring(Err(error)),
                 };
-                for delivery in read.items.into_iter().filter(|row| row.progress.status == Status::Pending) {
+                for delivery in read.items {
+                    let line = delivery.event.as_ref().and_then(|event| event.line);
+                    let first = line.map(|line| *foremost.entry(line).or_insert(delivery.id));
+                    if delivery.progress.status != Status::Pending {
+                        continue;
+                    }
                     let ladder = delivery.ladder.as_ref();
                     let at = Snapshot { progress: &delivery.progress, policy: &connection.spec.policy, ladder };
                     match leaves_at(at, connection.open_since()) {
-                        Some(at) if at <= now && found.expired.len() < rows_max => found.expired.push(delivery),
+                        Some(at) if at <= now && found.expired.len() < rows_max => {
+                            if let Some(first) = first.filter(|first| *first != delivery.id) {
+                                found.behind.insert(delivery.id, first);
+                            }
+                            found.expired.push(delivery);
+                        }
                         at => found.next = earlier(found.next, at),
                     }
                 }
@@ -228,13 +263,20 @@ impl Unordered {
             let progress = &delivery.progress;
             let snapshot = Snapshot { progress, policy: &connection.spec.policy, ladder: delivery.ladder.as_ref() };
             // The connection may have been changed since it was looked at.
-            if let Some(decision) = given_up(&shared, snapshot, connection.open_since(), shared.now()) {
+            let behind = expiring.behind.get(&delivery.id).copied();
+            if let Some(decision) = given_up(&shared, snapshot, connection.open_since(), shared.now(), behind) {
                 self.commanded.insert(delivery.id);
                 let caller = self.waiting.remove(&delivery.id);
                 self.hand_over(&delivery, decision.progress, None, None, caller, None);
             }
         }
     }
+}
+
+/// When a claim of a dead worker is taken over. `None`: at once.
+fn claim_ends_at(delivery: &Delivery, claim_timeout: Wait) -> Option<Timestamp> {
+    delivery.ladder.as_ref()?;
+    Some(delivery.progress.last_attempt_at? + claim_timeout)
 }
 
 /// Something that waits here may come to its end by its age.

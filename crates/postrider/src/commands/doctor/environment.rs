@@ -43,6 +43,7 @@ const VARIABLES: &[Variable] = &[
     variable("POSTRIDER_LOG_RETENTION_SECONDS", "how long the delivery log keeps what has ended"),
     variable("POSTRIDER_AUDIT_DAYS", "how long the audit log keeps its entries"),
     variable("POSTRIDER_LEASE_SECONDS", "a worker's lease"),
+    variable("POSTRIDER_TRANSFORM_OUTPUT_BYTES", "how large the value of a transformation may be"),
     variable("POSTRIDER_STORE_STALLED_SECONDS", "when /health/ready fails without a durable write"),
     variable("POSTRIDER_STOP_SECONDS", "how long a stop lets attempts under way end"),
     variable("POSTRIDER_MASK_HEADERS", "further headers whose values nobody is shown"),

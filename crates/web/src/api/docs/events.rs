@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::super::events::LINES_MAX;
-use super::{CONFLICT, FULL};
+use super::{CONFLICT, FULL, takes_only_cid};
 use crate::openapi::{Member, Operation, Schema, Tag, always, optional, shapes, sometimes};
 
 fn new_event() -> Schema {
@@ -40,7 +40,8 @@ fn example() -> serde_json::Value {
 }
 
 pub fn publish() -> Operation {
-    Operation::new(Tag::Webhooks, "publishEvent", "Publish an event to whoever subscribed to its type")
+    let operation = Operation::new(Tag::Webhooks, "publishEvent", "Publish an event to whoever subscribed to its type");
+    takes_only_cid(operation)
         .details("It is stored with its deliveries when it is answered; at most 50 of them (`fan_out_max`).")
         .takes_such_as(new_event(), example())
         .gives("It had been published before.", Schema::object(published()).named("PublishedEvent"))

@@ -61,12 +61,15 @@ fn names_a_connection(operation: Operation) -> Operation {
     operation.query("type", kinds(), "The connection's type, where its name alone is ambiguous.").refuses([CONFLICT])
 }
 
-fn takes_cid(operation: Operation) -> Operation {
+fn takes_only_cid(operation: Operation) -> Operation {
     let cid = Schema::text().length(1, 64).pattern("^[!-~]+$").example("20260312-120534-7301-0a1b2c3d4");
+    operation.header("X-Postrider-Cid", cid, "The caller's own correlation id.")
+}
+
+fn takes_cid(operation: Operation) -> Operation {
     let parent = Schema::text().example("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
     let state = Schema::text().example("vendor=value");
-    operation
-        .header("X-Postrider-Cid", cid, "The caller's own correlation id.")
+    takes_only_cid(operation)
         .header("traceparent", parent, "The caller's trace (W3C Trace Context); one that cannot be read is ignored.")
         .header("tracestate", state, "Goes on with the trace.")
 }

@@ -49,14 +49,18 @@ fn subscription() -> Schema {
         always("type", kinds().or_null()),
         always("enabled", Schema::flag().example(true)),
         always("connectionId", shapes::connection_id()),
-        always("orderingEnabled", Schema::flag().describe("Order is kept per endpoint: its `ordered`.")),
+        always(
+            "orderingEnabled",
+            Schema::flag()
+                .describe("Whether its deliveries go strictly one after another, by its own wish or its endpoint's."),
+        ),
         always("policy", policy()),
         always("warnings", Schema::list(Schema::text()).example(json!([]))),
         always("version", Schema::count()),
         always("createdAt", Schema::time()),
         always("updatedAt", Schema::time()),
     ];
-    let settings = PUSH_KEYS.iter().filter(|doc| doc.name != "enabled");
+    let settings = PUSH_KEYS.iter().filter(|doc| !["enabled", "ordering_enabled"].contains(&doc.name));
     let settings = settings.map(|doc| sometimes(camel::shown(doc.name), openapi::of_key(doc)));
     Schema::object(members.into_iter().chain(settings)).named("PushSubscription")
 }

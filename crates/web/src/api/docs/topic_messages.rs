@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::super::topic_messages::{MESSAGES_DEFAULT, MESSAGES_MAX};
 use super::send::{body_members, pairs};
-use super::{CONFLICT, FULL};
+use super::{CONFLICT, FULL, takes_only_cid};
 use crate::openapi::{Member, Operation, Schema, Tag, always, optional, rarely, shapes, sometimes};
 
 fn members() -> Vec<Member> {
@@ -22,7 +22,7 @@ pub fn publish() -> Operation {
     let headers = pairs(json!({"X-Lab": "north"}));
     let body = Schema::closed([optional("headers", headers)].into_iter().chain(body_members()));
     let answer = Schema::object([always("msg_id", Schema::id("evt_")), always("topic", shapes::topic_name())]);
-    Operation::new(Tag::Topics, "publishToTopic", "Publish a message on a topic")
+    takes_only_cid(Operation::new(Tag::Topics, "publishToTopic", "Publish a message on a topic"))
         .details("It is stored when it is answered.")
         .may_take_such_as(body, json!({"body": {"sample": 17}}))
         .creates("It is stored.", answer)
