@@ -118,7 +118,7 @@ pub fn flow(flow: &Flow) -> String {
         "<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"Attempts a minute: {delivered} delivered, {failed} failed, {dead} dead letters in all\">",
         frame.height
     );
-    frame.axes(&mut svg, flow, |value| shown(value));
+    frame.axes(&mut svg, flow, shown);
     let width = (frame.step() - 1.0).max(1.0);
     for (index, bucket) in flow.data.iter().enumerate() {
         let Figures { delivered, failed, dead, .. } = bucket.figures;

@@ -386,11 +386,11 @@ struct SendPage {
 fn send_fields(kind: &str) -> Vec<Field> {
     let methods = ["POST", "PUT", "PATCH", "DELETE", "GET", "HEAD", "OPTIONS"];
     let methods = methods.map(|word| (word.to_owned(), word.to_owned())).to_vec();
-    let body = Field::line("body", "Body", "Sent as it stands here.").as_widget(Widget::Lines);
+    let body = Field::line("body", "Body", "Sent as it stands here.").shown_as(Widget::Lines);
     match kind {
         "rest" => vec![
             Field::line("method", "Method", "GET, HEAD and OPTIONS never wait in the queue.")
-                .as_widget(Widget::Choice(methods)),
+                .shown_as(Widget::Choice(methods)),
             Field::line("path", "Path", "Behind the path of the connection; it may be empty."),
             body,
         ],

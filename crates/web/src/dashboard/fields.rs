@@ -69,7 +69,7 @@ impl Field {
     }
 
     #[must_use]
-    pub fn as_widget(mut self, widget: Widget) -> Field {
+    pub fn shown_as(mut self, widget: Widget) -> Field {
         self.widget = widget;
         self
     }

@@ -100,7 +100,7 @@ fn sheet(visit: &Visit) -> Sheet {
             "operate" => "Act on deliveries and pause connections; includes read.",
             _ => "Change the configuration, keys included; includes all others.",
         };
-        Field::line(&format!("scope_{word}"), word, meaning).as_widget(Widget::Box)
+        Field::line(&format!("scope_{word}"), word, meaning).shown_as(Widget::Box)
     });
     let mut all = vec![Field::line("name", "Name", "Who or what uses it.").required()];
     all.push(Field::line("expiresAt", "Ends", "A time such as 2027-03-12T12:00:00Z; empty: never."));

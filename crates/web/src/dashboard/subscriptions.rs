@@ -94,7 +94,7 @@ async fn targets(visit: &Visit) -> Result<Vec<(String, String)>, Fault> {
 async fn sheet(visit: &Visit, target: &str, written: &Map<String, Value>) -> Result<Sheet, Fault> {
     let targets = targets(visit).await?;
     let to = Field::line("target", "Sent to", "An endpoint or any other connection.")
-        .as_widget(Widget::Choice(targets))
+        .shown_as(Widget::Choice(targets))
         .holding(target);
     let mut first = vec![to];
     let mut rest = Vec::new();
