@@ -27,7 +27,7 @@ void run(async (page, shot) => {
   assert.equal(download.suggestedFilename(), hostile);
 
   // Failed Messages: filter, tick, discard with a question, and the job.
-  await page.getByRole("link", { name: "Failed Messages" }).click();
+  await page.getByRole("link", { name: "Failed Messages", exact: true }).click();
   const rows = page.locator("tbody tr");
   await rows.first().waitFor();
   const all = await rows.count();
@@ -62,7 +62,7 @@ void run(async (page, shot) => {
   await page.getByText(`${all - 1} done of ${all - 1}`).waitFor();
 
   // The log knows all of them; one by one they can be sent again, after a question.
-  await page.getByRole("link", { name: "Delivery log" }).click();
+  await page.getByRole("link", { name: "Delivery log", exact: true }).click();
   await page.locator("select[name=status]").selectOption("DISCARDED");
   await page.getByRole("button", { name: "Find" }).click();
   await page.waitForURL(/status=DISCARDED/);
@@ -75,7 +75,7 @@ void run(async (page, shot) => {
   await shot("resent");
 
   // Forward to a topic, from the dead-letter tab.
-  await page.getByRole("link", { name: "Connections" }).click();
+  await page.getByRole("link", { name: "Connections", exact: true }).click();
   await page.getByRole("link", { name: "Delivery queue of Dead End" }).click();
   await page.getByRole("link", { name: /^Dead-letter queue/ }).click();
   await page.locator("tbody tr a").first().waitFor();
@@ -90,7 +90,7 @@ void run(async (page, shot) => {
   assert.equal(await page.evaluate(() => document.activeElement?.textContent), "Skip to the content");
 
   // A viewer: made, logged in, sees no body.
-  await page.getByRole("link", { name: "Users" }).click();
+  await page.getByRole("link", { name: "Users", exact: true }).click();
   await page.getByRole("link", { name: "a page of their own" }).click();
   await page.getByLabel("Name").fill("vera");
   await page.getByLabel("First password").fill("a long enough word");

@@ -6,7 +6,7 @@ const { assert, run, becomeOwner } = require("./browser.cjs");
 
 void run(async (page, shot) => {
   await becomeOwner(page, process.argv[2]);
-  await page.getByRole("link", { name: "Connections" }).click();
+  await page.getByRole("link", { name: "Connections", exact: true }).click();
   await page.getByRole("link", { name: "Delivery queue of Patient Registry" }).click();
   const blocked = page.getByRole("region", { name: "What blocks the queue" });
   await blocked.waitFor();
@@ -43,7 +43,7 @@ void run(async (page, shot) => {
   const id = page.url().split("/").at(-1);
   await page.getByRole("link", { name: "See it as it was accepted" }).click();
   await page.getByText('"25.12.1974"').waitFor();
-  await page.getByRole("link", { name: "Connections" }).click();
+  await page.getByRole("link", { name: "Connections", exact: true }).click();
   await page.getByRole("link", { name: "Delivery queue of Patient Registry" }).click();
   await page.getByRole("heading", { name: "Nothing waits" }).waitFor();
   console.log(JSON.stringify({ delivered: id }));

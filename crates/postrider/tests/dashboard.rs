@@ -107,7 +107,7 @@ async fn i09_z23_every_act_by_hand_is_done_in_a_browser_and_hostile_bodies_do_no
     let fresh = Fresh::start(&[], Some(dir.path()), "listening on ").await;
     let cli = fresh.cli();
     cli.done(&["topics", "create", "undeliverable"]).await;
-    let settings = ["host=http://127.0.0.1:9", "use_queue=true", "max_retries=0", "data_format=text"];
+    let settings = ["host=http://127.0.0.1:9", "url_path=", "use_queue=true", "max_retries=0", "data_format=text"];
     let create = [&["connections", "create", "rest", "Dead End"][..], &settings].concat();
     cli.done(&create).await;
     let api = Api::new(&fresh.address);

@@ -1,4 +1,4 @@
-//! Characters that are not what they look like, or that cannot be seen, as what they are: ␀, `U+202E`, `\xFF`.
+//! Characters that are not what they look like, or that cannot be seen, as what they are: `\x00`, `U+202E`, `\xFF`.
 //!
 //! It must not know what a text is about.
 
@@ -42,9 +42,8 @@ fn shown(letter: char) -> Option<String> {
     let number = u32::from(letter);
     match letter {
         '\t' => None,
-        // Control pictures (Unicode, block 2400).
-        '\0'..='\u{1f}' => char::from_u32(0x2400 + number).map(String::from),
-        '\u{7f}' => Some("␡".to_owned()),
+        // As bytes: many fonts have no picture for them.
+        '\0'..='\u{1f}' | '\u{7f}' => Some(format!("\\x{number:02X}")),
         BYTES_FROM..=BYTES_TO => Some(format!("\\x{:02X}", number - u32::from(BYTES_FROM))),
         letter if is_hidden(letter) => Some(format!("U+{number:04X}")),
         _ => None,

@@ -34,6 +34,25 @@ pub async fn retry(visit: Visit, form: Form) -> Response {
     act(&visit, &back, "retry", &json!({}), "It is on its way again, under the same id and idempotency key.").await
 }
 
+/// What came in from outside is retried as a new forward, which has a page of its own.
+pub async fn retry_forward(visit: Visit) -> Response {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct New {
+        delivery_id: String,
+    }
+    let page = page(&visit);
+    let forward = visit.segments.get("delivery").replacen("msg_", "fwd_", 1);
+    let path = visit.of_project(format!("/incoming-dlq/{}/retry", segment(&forward)));
+    match visit.api.post::<New>(&path, &json!({})).await {
+        Ok(new) => {
+            let page = visit.page_of_project(format!("/deliveries/{}", segment(&new.delivery_id)));
+            visit.done(&page, "This is the new forward, to the same destination, from its first attempt on.")
+        }
+        Err(refused) => visit.not_done(&page, sentence(&refused.detail)),
+    }
+}
+
 pub async fn attempt_now(visit: Visit, form: Form) -> Response {
     let back = form.way_back(&page(&visit));
     act(&visit, &back, "attempt-now", &json!({}), "It is attempted now, as soon as it is its turn.").await

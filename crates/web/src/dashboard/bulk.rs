@@ -87,6 +87,9 @@ impl<'f> Wish<'f> {
 }
 
 pub async fn begin(visit: Visit, form: Form) -> Result<Response, Fault> {
+    if form.get("act") == Some("retry_forwards") {
+        return retry_forwards(&visit, &form).await;
+    }
     let wish = Wish::read(&visit, &form)?;
     let is_all = form.get("scope") == Some("all");
     if wish.is_empty(&form) {
@@ -114,6 +117,35 @@ pub async fn begin(visit: Visit, form: Form) -> Result<Response, Fault> {
             segment(&wish.back)
         ))),
         Err(refused) => Ok(visit.not_done(&wish.back, sentence(&refused.detail))),
+    }
+}
+
+/// At most so many at once as the API takes; each is a new forward, so there is no job to watch.
+async fn retry_forwards(visit: &Visit, form: &Form) -> Result<Response, Fault> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Retried {
+        retried: u64,
+        requested: u64,
+        #[serde(default)]
+        has_more: bool,
+    }
+    let back = form.way_back(&visit.page_of_project("/failed-forwards"));
+    let ids: Vec<&str> = form.all("id").collect();
+    let body = if form.get("scope") == Some("all") {
+        json!({"filter": Filters::take(&mut Query::parse(form.get("filter").unwrap_or_default())).json()})
+    } else if ids.is_empty() {
+        return Ok(visit.not_done(&back, "Tick something first."));
+    } else {
+        json!({"forwardIds": ids})
+    };
+    match visit.api.post::<Retried>(&visit.of_project("/incoming-dlq/retry"), &body).await {
+        Ok(Retried { retried, requested, has_more }) => {
+            let rest = if has_more { " There are more: do it again." } else { "" };
+            let text = format!("{retried} of {requested} are on their way as new forwards.{rest}");
+            Ok(if retried == requested { visit.done(&back, text) } else { visit.not_done(&back, text) })
+        }
+        Err(refused) => Ok(visit.not_done(&back, sentence(&refused.detail))),
     }
 }
 

@@ -26,6 +26,10 @@ pub struct Delivery {
     /// The one that it waits for.
     pub behind: Option<String>,
     pub connection: Option<String>,
+    /// Of a forward: where it came in.
+    pub source_name: Option<String>,
+    /// Of a forward: the delivery that it is.
+    pub delivery_id: Option<String>,
     pub event_id: Option<String>,
     pub event_type: Option<String>,
     pub origin: String,
@@ -81,6 +85,16 @@ impl Delivery {
             (None, true) => self.method.clone(),
             (None, false) => format!("{} {}", self.method, self.path),
         }
+    }
+
+    /// What came in from outside is retried as a new forward (R12).
+    pub fn is_forward(&self) -> bool {
+        self.origin == "incoming"
+    }
+
+    /// Under which its page is.
+    pub fn page_id(&self) -> &str {
+        self.delivery_id.as_deref().unwrap_or(&self.id)
     }
 
     pub fn is_waiting(&self) -> bool {

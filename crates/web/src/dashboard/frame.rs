@@ -57,6 +57,7 @@ const NAVIGATION: &[Group] = &[
         label: "Look after",
         entries: &[
             entry("failed", "Failed Messages", "/failed", Scope::Read),
+            entry("failed-forwards", "Failed Forwards", "/failed-forwards", Scope::Read),
             entry("deliveries", "Delivery log", "/deliveries", Scope::Read),
             entry("jobs", "Jobs", "/jobs", Scope::Read),
             entry("alerts", "Alerts", "/alerts", Scope::Read),

@@ -29,6 +29,8 @@ pub enum List {
     Dlq,
     /// What no connection of the project could be sent.
     Failed,
+    /// Webhooks that came in and could not be forwarded to their destination (R12).
+    Forwards,
     /// Everything, newest first.
     Log,
 }
@@ -55,6 +57,7 @@ impl ListPage<'_> {
         match &self.connection {
             Some(connection) => self.visit.page_of_project(format!("{}/queue", connection.page())),
             None if self.list == List::Failed => self.visit.page_of_project("/failed"),
+            None if self.list == List::Forwards => self.visit.page_of_project("/failed-forwards"),
             None => self.visit.page_of_project("/deliveries"),
         }
     }
@@ -76,7 +79,7 @@ impl ListPage<'_> {
     }
 
     fn is_dead(&self) -> bool {
-        matches!(self.list, List::Dlq | List::Failed)
+        matches!(self.list, List::Dlq | List::Failed | List::Forwards)
     }
 
     /// Everything that an act without ticked boxes is about.
@@ -88,6 +91,8 @@ impl ListPage<'_> {
         match self.list {
             List::Queue => filters.with("status", "PENDING").with("status", "PROCESSING"),
             List::Dlq | List::Failed => filters.with("status", "DLQ"),
+            // The API's own list of them knows no other status.
+            List::Forwards => filters,
             List::Log => filters,
         }
     }
@@ -100,9 +105,10 @@ impl ListPage<'_> {
 /// `?tab=queue|dlq`
 pub async fn queue(mut visit: Visit) -> Result<Response, Fault> {
     let list = if visit.query.take("tab").as_deref() == Some("dlq") { List::Dlq } else { List::Queue };
-    let (kind, name) = (visit.segments.get("kind"), visit.segments.get("name"));
-    let path = format!("/connections/{}?type={}", segment(name), segment(kind));
-    let connection: Connection = visit.api.get(&visit.of_project(path)).await?;
+    let (kind, name) = (visit.segments.get("kind").to_owned(), visit.segments.get("name"));
+    let mut connection: Connection = visit.api.get(&visit.of_project(api_of(&kind, name, ""))).await?;
+    // A channel says `rest` of itself; pages tell it from a connection.
+    connection.kind = kind;
     let title = format!("{}: delivery queue", connection.name);
     page(visit, list, Some(connection), &title, "connections").await
 }
@@ -111,8 +117,20 @@ pub async fn failed(visit: Visit) -> Result<Response, Fault> {
     page(visit, List::Failed, None, "Failed Messages", "failed").await
 }
 
+pub async fn forwards(visit: Visit) -> Result<Response, Fault> {
+    page(visit, List::Forwards, None, "Failed Forwards", "failed-forwards").await
+}
+
 pub async fn log(visit: Visit) -> Result<Response, Fault> {
     page(visit, List::Log, None, "Delivery log", "deliveries").await
+}
+
+/// Where the API has a connection or a channel of this kind, below the project; `rest` is behind its name.
+pub fn api_of(kind: &str, name: &str, rest: &str) -> String {
+    match kind.strip_prefix("channel_") {
+        Some(kind) => format!("/channels/{}{rest}?type={}", segment(name), segment(kind)),
+        None => format!("/connections/{}{rest}?type={}", segment(name), segment(kind)),
+    }
 }
 
 async fn page(
@@ -143,7 +161,7 @@ async fn page(
             let tab = page.tab(if list == List::Dlq { "dlq" } else { "queue" });
             if page.filters.is_empty() { tab } else { format!("{tab}&{}", page.filters.query()) }
         }
-        List::Failed | List::Log => format!("{}?{}", page.page(), page.filters.query()),
+        List::Failed | List::Forwards | List::Log => format!("{}?{}", page.page(), page.filters.query()),
     };
     page.paging = Paging::of(&base, cursor.as_deref(), found.next_cursor.as_deref());
     show(&page)
@@ -155,22 +173,21 @@ fn address(list: List, connection: Option<&Connection>, filters: &Filters, curso
     if let Some(cursor) = cursor {
         query.push_str(&format!("&cursor={}", segment(cursor)));
     }
-    let of = connection.map(|connection| (segment(&connection.name), segment(&connection.kind)));
-    if let (List::Queue, Some((name, kind)), true) = (list, &of, filters.is_empty()) {
-        return format!("/connections/{name}/queue?type={kind}&{query}");
+    if let (List::Queue, Some(connection), true) = (list, connection, filters.is_empty()) {
+        return format!("{}&{query}", api_of(&connection.kind, &connection.name, "/queue"));
     }
-    if let Some((name, kind)) = &of {
-        query.push_str(&format!("&connection={name}&type={kind}"));
+    if let Some(connection) = connection {
+        query.push_str(&format!("&connection={}&type={}", segment(&connection.name), segment(&connection.kind)));
     }
     match list {
         List::Queue => query.push_str("&status=PENDING&status=PROCESSING"),
-        List::Dlq | List::Failed => query.push_str("&status=DLQ"),
+        List::Dlq | List::Failed | List::Forwards => query.push_str("&status=DLQ"),
         List::Log => {}
     }
     if !filters.is_empty() {
         query.push_str(&format!("&{}", filters.query()));
     }
-    format!("/deliveries?{query}")
+    if list == List::Forwards { format!("/forwards?{query}") } else { format!("/deliveries?{query}") }
 }
 
 /// From a delivery to the queue that it is, or was, in.

@@ -113,8 +113,8 @@ pub async fn of_queue(visit: Visit) -> Result<Response, Fault> {
     }
     let (kind, name) = (visit.segments.get("kind"), visit.segments.get("name"));
     // By the API, so that nobody watches what they may not see.
-    let path = visit.of_project(format!("/connections/{}?type={}", segment(name), segment(kind)));
-    let named: Named = visit.api.get(&path).await?;
+    let path = super::lists::api_of(kind, name, "");
+    let named: Named = visit.api.get(&visit.of_project(path)).await?;
     told(&visit, Watched::Queue(named.id))
 }
 

@@ -72,6 +72,8 @@ fn of_deliveries(pages: Pages) -> Pages {
         .page(in_project!("/connections/{kind}/{name}/queue"), READ, lists::queue)
         .page(in_project!("/connections/{kind}/{name}/live"), READ, live::of_queue)
         .page(in_project!("/failed"), READ, lists::failed)
+        .page(in_project!("/failed-forwards"), READ, lists::forwards)
+        .act(in_project!("/deliveries/{delivery}/retry-forward"), OPERATE, acts::retry_forward)
         .page(in_project!("/deliveries"), READ, lists::log)
         .page(in_project!("/deliveries/{delivery}"), READ, one::page)
         .page(in_project!("/deliveries/{delivery}/answers"), READ, one::answers)
