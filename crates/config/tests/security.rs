@@ -110,8 +110,8 @@ security:
         "security:\n  - {name: a, username: u}\n  - {name: b, type: basic, key: k}\n  - {name: c, type: bearer, client_id: x}\n",
     );
     let wanted = [
-        "f:2:5: security[0].type: `type` is `missing`: allowed is one of basic_auth, apikey, bearer, oauth2",
-        "f:3:21: security[1].type: `type` is `basic`: allowed is one of basic_auth, apikey, bearer, oauth2",
+        "f:2:5: security[0].type: `type` is `missing`: allowed is one of basic_auth, apikey, bearer, oauth2, smart, wss, webhook_signature",
+        "f:3:21: security[1].type: `type` is `basic`: allowed is one of basic_auth, apikey, bearer, oauth2, smart, wss, webhook_signature",
         "f:4:21: security[2].type: `type` is `bearer`: allowed is `oauth2` for an item with `client_id`",
     ];
     assert_eq!(refused.lines().collect::<Vec<_>>(), wanted);

@@ -193,6 +193,8 @@ mod tests {
         /// Whatever stands for a placeholder comes out as it went in, and no path that is the server's own fits any channel.
         #[test]
         fn z40_a_value_comes_back_whole(value in "\\PC{1,20}") {
+            // Steps up and down are no values.
+            prop_assume!(value != "." && value != "..");
             let escaped = percent_encoding::utf8_percent_encode(&value, percent_encoding::NON_ALPHANUMERIC).to_string();
             let found = matched("/orders/{id}/x", &format!("/orders/{escaped}/x")).unwrap();
             prop_assert_eq!(found, vec![("id".to_owned(), value)]);

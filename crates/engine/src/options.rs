@@ -70,6 +70,8 @@ pub struct EngineOptions {
     pub spans: Plug<dyn SpanSink>,
     /// Runs the transformations of subscriptions; without it none can be saved, and what has one fails.
     pub transform: Plug<dyn Transform>,
+    /// Whether this process starts a host of services, which a run waits for until it has said for the first time what it serves.
+    pub hosts_services: bool,
     /// Whether this process opens the ports of MLLP channels.
     pub listens: bool,
     /// How long is too long for the health checks.
@@ -107,6 +109,7 @@ impl Default for EngineOptions {
             mail_pause: Wait::from_secs(30),
             spans: Plug::NONE,
             transform: Plug::NONE,
+            hosts_services: false,
             listens: false,
             health: Bounds::default(),
             looks_at_itself: true,

@@ -2,17 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use postrider_core::Secret;
 use postrider_core::access::{Scope, ScopeSet};
 use postrider_core::connection::{Connection, ConnectionKind, ConnectionSpec};
 use postrider_core::id::{ConnectionId, KeyId, ProjectId};
 use serde_json::Map;
+use tokio::sync::watch;
 
 use super::{Announced, Found, Service, list_of, listed};
 use crate::engine::Engine;
 use crate::keys::KeyHolder;
 use crate::refusal::Refusal;
+
+/// For how long a run waits for the host to start.
+const HOST_START_MAX: Duration = Duration::from_secs(30);
 
 /// One service of the host that this process started.
 pub struct HostedService {
@@ -25,6 +30,8 @@ pub struct HostedService {
 pub(crate) struct LocalServices {
     code: RwLock<BTreeMap<String, Arc<dyn Service>>>,
     hosted: RwLock<BTreeMap<String, Arc<HostedService>>>,
+    /// Whether the host of this process has ever said what it serves.
+    heard: watch::Sender<bool>,
     pub(super) announced: Announced,
     /// What the host of this process calls us with.
     lent: RwLock<Option<Arc<KeyHolder>>>,
@@ -38,6 +45,13 @@ impl LocalServices {
     pub fn lent_key(&self, presented: &[u8]) -> Option<Arc<KeyHolder>> {
         let lent = self.lent.read().unwrap_or_else(PoisonError::into_inner);
         lent.as_ref().filter(|holder| holder.is_opened_by(presented)).cloned()
+    }
+
+    /// Returns once the host of this process has said what it serves, or after the longest that its start may take.
+    pub async fn host_heard(&self) {
+        let mut heard = self.heard.subscribe();
+        // The sender lives in `self`; a host that does not come is no reason to hold a run for ever.
+        let _ = tokio::time::timeout(HOST_START_MAX, heard.wait_for(|heard| *heard)).await;
     }
 
     pub fn hosted(&self, name: &str) -> Option<Arc<HostedService>> {
@@ -90,6 +104,7 @@ impl Engine {
             let mut known = self.shared.services.hosted.write().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *known, hosted)
         };
+        self.shared.services.heard.send_replace(true);
         for gone in former.values() {
             self.shared.sender.forget(gone.at.id);
         }

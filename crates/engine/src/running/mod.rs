@@ -55,13 +55,26 @@ pub(crate) fn find(shared: &Shared, project: ProjectId, name: &str) -> Option<Fo
     shared.services.hosted(name).map(Found::Hosted)
 }
 
+/// Queues go on as soon as the server is there, and its host takes a few seconds to start: a run in between must not fail for that.
+async fn find_or_wait(shared: &Shared, project: ProjectId, name: &str) -> Option<Found> {
+    match find(shared, project, name) {
+        None if shared.options.hosts_services => {
+            shared.services.host_heard().await;
+            find(shared, project, name)
+        }
+        found => found,
+    }
+}
+
 /// One run of a request from a channel's queue, or of a message for a service.
 pub(crate) async fn reply(shared: &Shared, outgoing: Outgoing) -> Reply {
     let connection = Arc::clone(&outgoing.connection);
     match &connection.spec.target {
         Target::Channel(channel) => match &channel.runs {
             Runs::Service(name) => {
-                let Some(service) = find(shared, connection.project_id, name) else { return no_service(name) };
+                let Some(service) = find_or_wait(shared, connection.project_id, name).await else {
+                    return no_service(name);
+                };
                 // D31: a channel whose queue was turned off still runs what is stored.
                 let is_stored = connection.spec.policy.queue.use_queue
                     || shared.queues.get(connection.id).is_some_and(|queue| queue.has_backlog());

@@ -42,7 +42,8 @@ use store::Opened;
 
 /// Runs until a signal says stop.
 pub async fn run(data: &Path, args: ServeArgs) -> Result<Exit, Failed> {
-    let settings = Settings::from_env(args.demo)?;
+    let mut settings = Settings::from_env(args.demo)?;
+    settings.engine.hosts_services = args.services.is_some();
     let flood = logs::begin(&settings.log, settings.log_format)?;
     tokio::spawn(flood.clone().tell());
     // Before anything is opened: a bad file leaves nothing behind.
