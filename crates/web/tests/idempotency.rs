@@ -30,6 +30,7 @@ async fn d15_what_is_made_with_a_key_is_made_once() {
         ("/topics/t/publish", json!({"body": "x"}), 0),
         ("/security", login, 0),
         ("/keys", json!({"name": "k", "scopes": ["read"]}), 0),
+        ("/endpoints", json!({"name": "e", "url": "https://93.184.216.34/in"}), 0),
     ] {
         let path = format!("{PROJECT}{list}");
         let (status, _, mut first) = keyed(&api, "once", &path, &body).await;
@@ -39,6 +40,16 @@ async fn d15_what_is_made_with_a_key_is_made_once() {
             // A key is shown once, also to whoever asks again.
             assert!(first["key"].as_str().unwrap().starts_with("prk_"));
             first["key"] = Value::Null;
+        }
+        if list == "/endpoints" {
+            // D46: nor is the secret of an endpoint, which would else be kept in the clear with the answer.
+            assert!(first["secret"].as_str().unwrap().starts_with("whsec_"));
+            first["secret"] = Value::Null;
+            let path = format!("{path}/{}/rotate-secret", first["id"].as_str().unwrap());
+            let made = keyed(&api, "rotated", &path, &json!({})).await;
+            let repeated = keyed(&api, "rotated", &path, &json!({})).await;
+            assert!(made.2["secret"].as_str().unwrap().starts_with("whsec_"), "{made:?}");
+            assert_eq!((repeated.0, &repeated.2["secret"]), (200, &Value::Null), "{repeated:?}");
         }
         assert_eq!((status, &again), (201, &first), "{path}");
         assert!(head.contains("content-type: application/json"), "{head}");

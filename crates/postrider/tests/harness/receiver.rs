@@ -49,7 +49,11 @@ async fn answer(
     log: Arc<Mutex<Log>>,
 ) -> Result<http::Response<Full<Bytes>>, Infallible> {
     let path = request.uri().path().to_owned();
-    let id = request.headers()["x-postrider-msg-id"].to_str().unwrap().to_owned();
+    let Some(id) = request.headers().get("x-postrider-msg-id") else {
+        // A ping: no delivery, and so nothing was received.
+        return Ok(http::Response::new(Full::default()));
+    };
+    let id = id.to_str().unwrap().to_owned();
     let Ok(body) = request.into_body().collect().await else {
         // Cut off in the middle of the body: the server was killed, nothing was received.
         return Ok(http::Response::builder().status(400).body(Full::default()).unwrap());

@@ -16,6 +16,7 @@ use postrider_store::PageRequest;
 use serde_json::{Map, Value, json};
 
 use super::{Acting, AppState, Input, camel, json_response, list_response, merge, ok};
+use crate::keyed::WithoutSecret;
 use crate::problem::Problem;
 use crate::read::{Fields, Query, Segments};
 
@@ -81,9 +82,17 @@ pub async fn create(
     let written = written.into_iter().filter(|(_, value)| !value.is_null()).collect();
     let new = NewEndpoint { name, written, key, verify };
     let (made, secret) = state.engine.create_endpoint(project, new).await.map_err(camel::problem)?;
-    let mut json = endpoint_json(&state, &made).await?;
+    Ok(with_secret(StatusCode::CREATED, endpoint_json(&state, &made).await?, &secret))
+}
+
+/// What is shown once; a repeat of the request under its idempotency key is not shown it.
+fn with_secret(status: StatusCode, mut json: Map<String, Value>, secret: &Secret) -> Response {
+    json.insert("secret".into(), Value::Null);
+    let without = WithoutSecret(Value::Object(json.clone()).to_string());
     json.insert("secret".into(), secret.expose().into());
-    Ok(json_response(StatusCode::CREATED, &Value::Object(json)))
+    let mut response = json_response(status, &Value::Object(json));
+    response.extensions_mut().insert(without);
+    response
 }
 
 pub async fn one(Acting(state): Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
@@ -142,9 +151,7 @@ pub async fn rotate_secret(
     let id = EndpointId::of(known.id);
     let secret = state.engine.rotate_endpoint_key(project, id, key, Wait::from_secs(overlap)).await;
     let secret = secret.map_err(camel::problem)?;
-    let mut json = endpoint_json(&state, &known).await?;
-    json.insert("secret".into(), secret.expose().into());
-    Ok(ok(&Value::Object(json)))
+    Ok(with_secret(StatusCode::OK, endpoint_json(&state, &known).await?, &secret))
 }
 
 pub(super) async fn found(
