@@ -169,7 +169,7 @@ async fn p07_users_are_made_and_changed_by_command() {
     assert!(ran.code == 0 && ran.stdout.trim().len() >= 29, "{ran:?}");
     let ran = cli.run(&["users", "create", "x", "--role", "king", "--password", file]).await;
     assert_eq!(ran.code, 4, "{ran:?}");
-    assert!(ran.error().contains("king") && ran.error().contains("owner, developer, viewer"), "{ran:?}");
+    assert!(ran.stderr.contains("king") && ran.stderr.contains("owner, developer, viewer"), "{ran:?}");
     let ran = cli.run(&["users", "delete", "ada@example.org", "--installation"]).await;
     assert!(ran.code != 0 && ran.error().contains("last owner"), "{ran:?}");
     assert_eq!(cli.run(&["users", "delete", "vera"]).await.code, 0);
