@@ -12,8 +12,8 @@ use postrider_core::access::{Scope, ScopeSet};
 use postrider_web::{Needs, PROJECT, routes};
 use serde_json::{Value, json};
 
-/// In everything that must not be seen.
 const INGRESS: &str = "/ingress/{token}";
+/// In everything that must not be seen.
 const SESAME: &str = "sesame";
 
 /// A project with one of everything.
