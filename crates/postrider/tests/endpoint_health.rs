@@ -337,7 +337,7 @@ async fn r10_failed_messages_are_found_by_what_they_show_and_retried_by_filter()
     let (_, retried) = hooks.call("POST", "/dlq/retry", &json!({"deliveryIds": [id, elsewhere]})).await;
     assert_eq!((&retried["retried"], &retried["requested"]), (&json!(1), &json!(2)), "{retried}");
     assert_eq!(retried["refused"][0]["status"], 404, "{retried}");
-    hooks.until(&events[1], |delivery| delivery["attempts"] == 2).await;
+    hooks.until(&events[1], |delivery| delivery["attempts"] == 2 && delivery["status"] == "DLQ").await;
     // By filter: a job.
     let filter = json!({"filter": {"endpoint": shop["id"], "dead_before": "2100-01-01T00:00:00Z"}});
     let (status, job) = hooks.call("POST", "/dlq/retry", &filter).await;

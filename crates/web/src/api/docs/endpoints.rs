@@ -115,8 +115,11 @@ pub(super) fn endpoint() -> Schema {
 
 fn with_secret() -> Schema {
     let secret = Schema::text().example("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
-    Schema::object(members().into_iter().chain([always("secret", secret.describe("Shown this once."))]))
-        .named("EndpointWithSecret")
+    Schema::object(members().into_iter().chain([always(
+        "secret",
+        secret.or_null().describe("Shown this once; null for who repeats the request under its idempotency key."),
+    )]))
+    .named("EndpointWithSecret")
 }
 
 pub fn list() -> Operation {
