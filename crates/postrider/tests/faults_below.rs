@@ -131,7 +131,7 @@ async fn z30_a_disk_that_fills_refuses_first_and_loses_nothing_at_last() {
     let numbers: Vec<u64> =
         attempts["data"].as_array().unwrap().iter().map(|attempt| attempt["number"].as_u64().unwrap()).collect();
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "without gaps: {attempts}");
-    assert_eq!(numbers.len(), failing.bodies().len(), "every request that was received has its attempt");
+    assert_eq!(numbers.len(), failing.bodies().len(), "every request that was received has its attempt: {attempts}");
     bench.server.stop().await;
 }
 

@@ -464,3 +464,28 @@ async fn i09_a_page_that_watches_is_told_of_changes_and_nobody_else_is() {
     assert_eq!(other.0, 404);
     api.stop().await;
 }
+
+#[tokio::test]
+async fn z45_the_queue_page_of_a_channel_names_method_path_and_service_of_each_request() {
+    let api = Api::start_site(SystemClock::shared()).await;
+    let channel = json!({"name": "Orders", "type": "rest", "url_path": "/orders/{id}", "service": "order.intake",
+        "method": "PUT", "use_queue": true});
+    let (status, made) = api.call("POST", "/api/v1/projects/default/channels", &channel.to_string()).await;
+    assert_eq!(status, 201, "{made}");
+    assert_eq!(api.call("POST", "/api/v1/projects/default/channels/Orders/pause", "{}").await.0, 200);
+    let answer = api.raw(b"PUT /orders/7?a=b HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}").await;
+    assert_eq!(answer.0, 200, "{answer:?}");
+    let page = api.get("/api/v1/projects/default/channels/Orders/queue").await;
+    let row = &page["data"][0];
+    let named = json!([row["method"], row["path"], row["service"]]);
+    assert_eq!(named, json!(["PUT", "/orders/7?a=b", "order.intake"]));
+    user(&api, "vera", "viewer", json!({})).await;
+    let mut browser = Browser::new(&api);
+    assert_eq!(browser.logs_in("vera", PASSWORD).await, 303);
+    let (status, shown) = browser.get("/ui/projects/default/connections/channel_rest/Orders/queue").await;
+    assert_eq!(status, 200, "{shown}");
+    for wanted in ["PUT /orders/7?a=b", "service order.intake"] {
+        assert!(shown.contains(wanted), "{wanted}: {shown}");
+    }
+    api.stop().await;
+}
