@@ -7,7 +7,6 @@ mod duties;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use postrider_core::Timestamp;
@@ -20,6 +19,7 @@ use postrider_store::{Settled, StoreError, WindowLimit};
 use tokio::sync::mpsc;
 
 use super::held_up::HeldUp;
+use super::next::Next;
 use super::window::Window;
 use super::{Exit, LOOK_FOR_SLOTS, Post, SHORTEST_WAIT, STORE_PAUSE, ToRunner, earlier, refused};
 use crate::attempt::{self, Ended};
@@ -53,15 +53,6 @@ struct Fifo {
     is_probe: bool,
     /// The store did not answer: not asked again before this time.
     rest_until: Option<Timestamp>,
-}
-
-/// When to look again if nothing happens before.
-enum Next {
-    Event,
-    At(Timestamp),
-    In(Duration),
-    Again,
-    Exit(Exit),
 }
 
 /// Runs until told to stop, or until the queue is somebody else's.
@@ -111,21 +102,12 @@ impl Fifo {
             while let Ok(message) = inbox.try_recv() {
                 self.hear(message);
             }
-            let (sleep, sleep_until) = match self.step().await {
+            let next = match self.step().await {
                 Next::Exit(exit) => return exit,
                 Next::Again => continue,
-                Next::Event => (None, None),
-                Next::At(time) => (None, Some(time)),
-                Next::In(pause) => (Some(pause), None),
+                next => next,
             };
             let shared = Arc::clone(&self.post.shared);
-            let wake = async {
-                match (sleep, sleep_until) {
-                    (Some(pause), _) => tokio::time::sleep(pause).await,
-                    (None, Some(time)) => shared.sleep_until(time).await,
-                    (None, None) => std::future::pending().await,
-                }
-            };
             tokio::select! {
                 biased;
                 message = inbox.recv() => match message {
@@ -133,7 +115,7 @@ impl Fifo {
                     None => return Exit::Stopped,
                 },
                 ended = landing(&mut self.flight) => self.attempt_ended(ended),
-                () = wake => {}
+                () = next.rest(&shared) => {}
             }
         }
     }

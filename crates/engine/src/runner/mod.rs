@@ -6,6 +6,7 @@ mod commands;
 pub(crate) mod fifo;
 mod gate;
 mod held_up;
+mod next;
 pub(crate) mod slots;
 pub(crate) mod unordered;
 pub(crate) mod window;

@@ -20,6 +20,7 @@ use postrider_store::{Loaded, Settled, StoreError, WindowLimit};
 use tokio::sync::mpsc;
 
 use super::held_up::HeldUp;
+use super::next::Next;
 use super::{Exit, LOOK_FOR_SLOTS, Post, SHORTEST_WAIT, STORE_PAUSE, ToRunner, earlier};
 use crate::attempt::Ended;
 use crate::dispatcher;
@@ -91,14 +92,6 @@ enum Asked {
     Refusing(Result<Refusing, StoreError>),
 }
 
-enum Next {
-    Event,
-    At(Timestamp),
-    In(std::time::Duration),
-    Again,
-    Exit(Exit),
-}
-
 /// Runs until told to stop, or until the queue is somebody else's.
 pub(crate) async fn run(post: Post, inbox: &mut mpsc::UnboundedReceiver<ToRunner>) -> Exit {
     let Some(connection) = post.connection() else { return Exit::Deleted };
@@ -140,21 +133,12 @@ impl Unordered {
             while let Ok(message) = inbox.try_recv() {
                 self.hear(message);
             }
-            let (pause, until) = match self.step().await {
+            let next = match self.step().await {
                 Next::Exit(exit) => return exit,
                 Next::Again => continue,
-                Next::Event => (None, None),
-                Next::In(pause) => (Some(pause), None),
-                Next::At(time) => (None, Some(time)),
+                next => next,
             };
             let shared = Arc::clone(&self.post.shared);
-            let wake = async {
-                match (pause, until) {
-                    (Some(pause), _) => tokio::time::sleep(pause).await,
-                    (None, Some(time)) => shared.sleep_until(time).await,
-                    (None, None) => std::future::pending().await,
-                }
-            };
             tokio::select! {
                 biased;
                 message = inbox.recv() => match message {
@@ -163,7 +147,7 @@ impl Unordered {
                 },
                 Some((id, ended)) = self.flights.next(), if !self.flights.is_empty() => self.attempt_ended(id, ended),
                 asked = answer(&mut self.asking) => self.answered(asked),
-                () = wake => {}
+                () = next.rest(&shared) => {}
             }
         }
     }

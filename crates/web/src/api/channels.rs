@@ -5,27 +5,18 @@ use std::sync::Arc;
 use axum::response::Response;
 use http::StatusCode;
 use postrider_core::connection::{Connection, ConnectionKind};
-use postrider_core::id::{ConnectionId, ProjectId};
-use postrider_store::PageRequest;
+use postrider_core::id::ProjectId;
 
 use super::connections::{Face, answer, connection_json, hold, make, patch, remove, set, summaries};
-use super::{Acting, AppState, Input, list_response, queues};
+use super::{Acting, AppState, Input, held, list_response, queues};
 use crate::problem::{Problem, clipped};
 use crate::read::{Query, Segments};
 
 pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;
-    let PageRequest { limit, cursor } = query.page()?;
+    let page = query.page()?;
     query.finish()?;
-    let after = match &cursor {
-        Some(cursor) => Some(cursor.parse::<ConnectionId>().map_err(|_| crate::problem::bad_cursor())?),
-        None => None,
-    };
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let all = state.engine.channels(project);
-    let mut rest = all.iter().filter(|known| after.is_none_or(|id| known.id > id));
-    let shown: Vec<&Arc<Connection>> = rest.by_ref().take(limit).collect();
-    let next = rest.next().and(shown.last()).map(|last| last.id.to_string());
+    let (shown, next) = held::page(state.engine.channels(project), &page, |known| known.id)?;
     let summaries = summaries(&state, project).await?;
     let data = shown.iter().map(|known| connection_json(known, summaries.get(&known.id))).collect();
     Ok(list_response(data, next))

@@ -141,11 +141,7 @@ pub(super) async fn patch(
 ) -> Result<Response, Problem> {
     let (name, kind) = named_or_known(&mut input.fields, face, known);
     let patch = written(input.fields, face, name, kind, Some(known))?;
-    let mut merged = Value::Object(known.written.clone());
-    merge::merge_patch(&mut merged, Value::Object(patch.written));
-    let Value::Object(merged) = merged else {
-        return Err(Problem::field("body", "the patch is no object", "a JSON object"));
-    };
+    let merged = merge::patched(&known.written, patch.written);
     store(state, project, known, NewConnection { written: merged, ..patch }).await
 }
 

@@ -11,10 +11,9 @@ use postrider_core::id::{DestinationId, EndpointId, ProjectId, SourceId};
 use postrider_core::settings::PUSH_KEYS;
 use postrider_core::subscription::PushSubscription;
 use postrider_engine::{KeyWish, NewDestination, NewEndpoint, NewSubscription, SigningScheme};
-use postrider_store::PageRequest;
 use serde_json::{Map, Value, json};
 
-use super::{Acting, AppState, Input, camel, json_response, list_response, merge, ok, subscriptions};
+use super::{Acting, AppState, Input, camel, held, json_response, list_response, merge, ok, subscriptions};
 use crate::problem::Problem;
 use crate::read::{Fields, Query, Segments};
 
@@ -39,7 +38,7 @@ pub(super) const OF_ENDPOINT: [&str; 5] = ["description", "preset", "security", 
 
 pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;
-    let PageRequest { limit, cursor } = query.page()?;
+    let page = query.page()?;
     let source = match query.take("sourceId") {
         Some(text) => Some(
             text.parse::<SourceId>()
@@ -48,18 +47,10 @@ pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -
         None => None,
     };
     query.finish()?;
-    let after = match &cursor {
-        Some(cursor) => Some(cursor.parse::<DestinationId>().map_err(|_| crate::problem::bad_cursor())?),
-        None => None,
-    };
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let all = state.engine.destinations(project);
-    let mut rest = all.iter().filter(|(known, of)| {
-        after.is_none_or(|id| DestinationId::of(known.id) > id) && source.is_none_or(|id| id == *of)
-    });
-    let shown: Vec<_> = rest.by_ref().take(limit).collect();
-    let next = rest.next().and(shown.last()).map(|(last, _)| DestinationId::of(last.id).to_string());
-    Ok(list_response(shown.into_iter().map(|(known, of)| destination_json(&state, known, *of)).collect(), next))
+    let mut all = state.engine.destinations(project);
+    all.retain(|(_, of)| source.is_none_or(|id| id == *of));
+    let (shown, next) = held::page(all, &page, |(known, _)| DestinationId::of(known.id))?;
+    Ok(list_response(shown.iter().map(|(known, of)| destination_json(&state, known, *of)).collect(), next))
 }
 
 pub async fn create(
@@ -120,11 +111,7 @@ pub async fn change(
         let detail = format!("the destination has version {} by now, not {version}: read it again", known.version);
         return Err(Problem::new(StatusCode::CONFLICT, detail));
     }
-    let mut merged = Value::Object(known.written.clone());
-    merge::merge_patch(&mut merged, Value::Object(patch));
-    let Value::Object(written) = merged else {
-        return Err(Problem::field("body", "the patch is no object", "a JSON object"));
-    };
+    let written = merge::patched(&known.written, patch);
     let new = NewSubscription { name, connection: known.connection_id, written };
     let replaced = state.engine.replace_push_subscription(project, known.id, new).await.map_err(camel::problem)?;
     Ok(ok(&destination_json(&state, &replaced, source)))
@@ -145,7 +132,7 @@ async fn found(
     query.finish()?;
     let project = state.project(segments).await?;
     let text = segments.get("destination");
-    let id = text.parse::<DestinationId>().map_err(|_| Problem::not_found("destination", text))?;
+    let id = segments.id::<DestinationId>("destination", "destination")?;
     let known = state.engine.destinations(project).into_iter().find(|(known, _)| known.id == id.subscription());
     let (known, source) = known.ok_or_else(|| Problem::not_found("destination", text))?;
     Ok((project, known, source))

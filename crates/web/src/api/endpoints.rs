@@ -12,10 +12,9 @@ use postrider_core::schedule::Schedule;
 use postrider_core::settings::warnings;
 use postrider_core::{MASK, Secret, Wait};
 use postrider_engine::{KeyWish, NewEndpoint, ROTATION_OVERLAP_MAX, SigningScheme};
-use postrider_store::PageRequest;
 use serde_json::{Map, Value, json};
 
-use super::{Acting, AppState, Input, camel, json_response, list_response, merge, ok};
+use super::{Acting, AppState, Input, camel, held, json_response, list_response, merge, ok};
 use crate::keyed::WithoutSecret;
 use crate::problem::Problem;
 use crate::read::{Fields, Query, Segments};
@@ -46,19 +45,11 @@ pub(super) const SCHEMES: [&str; 2] = ["symmetric", "asymmetric"];
 
 pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;
-    let PageRequest { limit, cursor } = query.page()?;
+    let page = query.page()?;
     query.finish()?;
-    let after = match &cursor {
-        Some(cursor) => Some(cursor.parse::<EndpointId>().map_err(|_| crate::problem::bad_cursor())?.connection()),
-        None => None,
-    };
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let all = state.engine.endpoints(project);
-    let mut rest = all.iter().filter(|known| after.is_none_or(|id| known.id > id));
-    let shown: Vec<&Arc<Connection>> = rest.by_ref().take(limit).collect();
-    let next = rest.next().and(shown.last()).map(|last| EndpointId::of(last.id).to_string());
+    let (shown, next) = held::page(state.engine.endpoints(project), &page, |known| EndpointId::of(known.id))?;
     let mut data = Vec::with_capacity(shown.len());
-    for connection in shown {
+    for connection in &shown {
         data.push(Value::Object(endpoint_json(&state, connection).await?));
     }
     Ok(list_response(data, next))
@@ -122,11 +113,7 @@ pub async fn change(
 ) -> Result<Response, Problem> {
     let (project, known) = found(&state, &segments, query).await?;
     let patch = changed(input.fields, &known)?;
-    let mut merged = Value::Object(known.written.clone());
-    merge::merge_patch(&mut merged, Value::Object(patch.written));
-    let Value::Object(written) = merged else {
-        return Err(Problem::field("body", "the patch is no object", "a JSON object"));
-    };
+    let written = merge::patched(&known.written, patch.written);
     store(&state, project, &known, Changes { written, ..patch }).await
 }
 
@@ -161,8 +148,7 @@ pub(super) async fn found(
 ) -> Result<(ProjectId, Arc<Connection>), Problem> {
     query.finish()?;
     let project = state.project(segments).await?;
-    let text = segments.get("endpoint");
-    let id = text.parse::<EndpointId>().map_err(|_| Problem::not_found("endpoint", text))?;
+    let id = segments.id::<EndpointId>("endpoint", "endpoint")?;
     Ok((project, state.engine.endpoint(project, id)?))
 }
 

@@ -113,7 +113,7 @@ pub async fn one(Acting(state): Acting, segments: Segments, query: Query) -> Res
     state.check_sees_bodies()?;
     let project = state.project(&segments).await?;
     let text = segments.get("event");
-    let id = text.parse::<EventId>().map_err(|_| Problem::not_found("event", text))?;
+    let id = segments.id::<EventId>("event", "event")?;
     let event = state.engine.event(project, id).await?;
     let seen = json!({"type": event.topic, "body_bytes": event.body.len()});
     state.engine.note_view(project, "event.view", text, seen).await?;

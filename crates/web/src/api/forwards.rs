@@ -66,8 +66,7 @@ pub async fn one_failed(Acting(state): Acting, segments: Segments, query: Query)
 pub async fn retry(Acting(state): Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
     query.finish()?;
     let project = state.project(&segments).await?;
-    let text = segments.get("id");
-    let id = text.parse::<ForwardId>().map_err(|_| Problem::not_found("forward", text))?;
+    let id = segments.id::<ForwardId>("id", "forward")?;
     let new = state.engine.retry_forward(project, id).await?;
     let context = Context::of(&state, project, std::slice::from_ref(&new)).await?;
     Ok(json_response(StatusCode::CREATED, &context.forward_json(&state, &new)))
@@ -92,17 +91,8 @@ pub async fn retry_several(
             failed_of(&state, filter.map_err(|problem| problem.within("filter"))?).await?
         }
         None => {
-            let given = input.fields.texts("forwardIds", IDS_MAX);
-            let given = input.fields.required("forwardIds", given).unwrap_or_default();
-            let mut ids = Vec::with_capacity(given.len());
-            for (at, text) in given.iter().enumerate() {
-                match text.parse::<ForwardId>() {
-                    Ok(id) => ids.push(id),
-                    Err(error) => {
-                        input.fields.refuse(format!("forwardIds[{at}]"), error.to_string(), "a forward's id (fwd_…)");
-                    }
-                }
-            }
+            let given = input.fields.ids::<ForwardId>("forwardIds", IDS_MAX, "a forward's id (fwd_…)");
+            let ids = input.fields.required("forwardIds", given).unwrap_or_default();
             input.fields.finish(&["forwardIds", "filter", "dry_run"])?;
             (ids, false)
         }
@@ -194,11 +184,10 @@ async fn of_query(state: &AppState, project: ProjectId, query: &mut Query) -> Re
 }
 
 async fn forward(state: &AppState, project: ProjectId, segments: &Segments) -> Result<Delivery, Problem> {
-    let text = segments.get("id");
-    let id = text.parse::<ForwardId>().map_err(|_| Problem::not_found("forward", text))?;
+    let id = segments.id::<ForwardId>("id", "forward")?;
     let found = state.read().delivery(id.delivery()).await?;
     let is_ours = |known: &Delivery| known.project_id == project && known.origin == Origin::Incoming;
-    found.filter(is_ours).ok_or_else(|| Problem::not_found("forward", text))
+    found.filter(is_ours).ok_or_else(|| Problem::not_found("forward", segments.get("id")))
 }
 
 /// What the forwards of a page refer to.

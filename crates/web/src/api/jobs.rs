@@ -125,15 +125,7 @@ fn act(fields: &mut Fields, asked: Asked) -> Option<JobAct> {
 
 /// `deliveryIds`, each of them read.
 pub(super) fn ids(fields: &mut Fields, ids_max: usize) -> Option<Vec<DeliveryId>> {
-    let given = fields.texts("deliveryIds", ids_max)?;
-    let mut ids = Vec::with_capacity(given.len());
-    for (at, text) in given.iter().enumerate() {
-        match text.parse::<DeliveryId>() {
-            Ok(id) => ids.push(id),
-            Err(error) => fields.refuse(format!("deliveryIds[{at}]"), error.to_string(), "a delivery's id"),
-        }
-    }
-    Some(ids)
+    fields.ids("deliveryIds", ids_max, "a delivery's id")
 }
 
 /// 202 with the job and its address, or for a dry run 200 with how many it would be about.

@@ -22,6 +22,7 @@ mod filter;
 mod flow;
 mod forwards;
 mod health;
+mod held;
 pub(crate) mod idempotency;
 mod ingress;
 mod jobs;

@@ -70,11 +70,7 @@ pub async fn change(
 ) -> Result<Response, Problem> {
     let (project, known) = found(&state, &segments, query).await?;
     let patch = changed(input.fields, &known)?;
-    let mut merged = Value::Object(known.definition.written.clone());
-    merge::merge_patch(&mut merged, Value::Object(patch.written));
-    let Value::Object(merged) = merged else {
-        return Err(Problem::field("body", "the patch is no object", "a JSON object"));
-    };
+    let merged = merge::patched(&known.definition.written, patch.written);
     store(&state, project, &known, NewSecurity { written: merged, ..patch }).await
 }
 

@@ -11,7 +11,7 @@ use postrider_store::PageRequest;
 use serde_json::{Map, Value, json};
 
 use super::endpoints::{OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX};
-use super::{Acting, AppState, Input, camel, json_response, list_response, merge, ok};
+use super::{Acting, AppState, Input, camel, held, json_response, list_response, merge, ok};
 use crate::keyed::WithoutSecret;
 use crate::problem::Problem;
 use crate::read::{Fields, Query, Segments};
@@ -38,18 +38,10 @@ pub(super) const REPLAY_DEFAULT: u64 = 100;
 
 pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;
-    let PageRequest { limit, cursor } = query.page()?;
+    let page = query.page()?;
     query.finish()?;
-    let after = match &cursor {
-        Some(cursor) => Some(cursor.parse::<SourceId>().map_err(|_| crate::problem::bad_cursor())?),
-        None => None,
-    };
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let all = state.engine.sources(project);
-    let mut rest = all.iter().filter(|known| after.is_none_or(|id| known.row.source.id > id));
-    let shown: Vec<_> = rest.by_ref().take(limit).collect();
-    let next = rest.next().and(shown.last()).map(|last| last.row.source.id.to_string());
-    let data = shown.into_iter().map(|known| Value::Object(source_json(&state, known, None))).collect();
+    let (shown, next) = held::page(state.engine.sources(project), &page, |known| known.row.source.id)?;
+    let data = shown.iter().map(|known| Value::Object(source_json(&state, known, None))).collect();
     Ok(list_response(data, next))
 }
 
@@ -98,11 +90,7 @@ pub async fn change(
 ) -> Result<Response, Problem> {
     let (project, known) = found(&state, &segments, query).await?;
     let (name, patch) = changed(input.fields, &known)?;
-    let mut merged = Value::Object(known.row.source.written.clone());
-    merge::merge_patch(&mut merged, Value::Object(patch));
-    let Value::Object(merged) = merged else {
-        return Err(Problem::field("body", "the patch is no object", "a JSON object"));
-    };
+    let merged = merge::patched(&known.row.source.written, patch);
     store(&state, project, &known, name, merged).await
 }
 
@@ -182,7 +170,8 @@ fn replay_events(fields: &mut Fields) -> ReplayEvents {
         time
     };
     let (from, before) = (time("from"), time("before"));
-    let Some(given) = fields.texts("eventIds", usize::try_from(REPLAY_MAX).unwrap_or(usize::MAX)) else {
+    let ids_max = usize::try_from(REPLAY_MAX).unwrap_or(usize::MAX);
+    let Some(ids) = fields.ids::<EventId>("eventIds", ids_max, "an event's id (evt_…)") else {
         if from.is_none() && before.is_none() {
             fields.refuse("eventIds", "nothing says what is replayed", "`eventIds`, or `from`, `before` or both");
         }
@@ -192,22 +181,13 @@ fn replay_events(fields: &mut Fields) -> ReplayEvents {
     if from.is_some() || before.is_some() || cursor.is_some() {
         fields.refuse("eventIds", "`eventIds` and a range are both there", "one of the two");
     }
-    let mut ids = Vec::with_capacity(given.len());
-    for (at, text) in given.iter().enumerate() {
-        match text.parse::<EventId>() {
-            Ok(id) => ids.push(id),
-            Err(error) => fields.refuse(format!("eventIds[{at}]"), error.to_string(), "an event's id (evt_…)"),
-        }
-    }
     ReplayEvents::Ids(ids)
 }
 
 async fn found(state: &AppState, segments: &Segments, query: Query) -> Result<(ProjectId, Arc<OpenSource>), Problem> {
     query.finish()?;
     let project = state.project(segments).await?;
-    let text = segments.get("source");
-    let id = text.parse::<SourceId>().map_err(|_| Problem::not_found("source", text))?;
-    Ok((project, state.engine.source(project, id)?))
+    Ok((project, state.engine.source(project, segments.id("source", "source")?)?))
 }
 
 async fn store(

@@ -9,10 +9,9 @@ use postrider_core::id::{ConnectionId, EndpointId, ProjectId, SubscriptionId};
 use postrider_core::schedule::LadderTerms;
 use postrider_core::subscription::PushSubscription;
 use postrider_engine::{ConnectionRef, NewSubscription};
-use postrider_store::PageRequest;
 use serde_json::{Map, Value, json};
 
-use super::{Acting, AppState, Input, camel, json_response, list_response, merge, ok};
+use super::{Acting, AppState, Input, camel, held, json_response, list_response, merge, ok};
 use crate::problem::{Problem, clipped};
 use crate::read::{Fields, Query, Segments};
 
@@ -21,7 +20,7 @@ pub(super) const OURS: [&str; 6] = ["id", "connectionId", "policy", "warnings", 
 
 pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;
-    let PageRequest { limit, cursor } = query.page()?;
+    let page = query.page()?;
     let endpoint = match query.take("endpointId") {
         Some(text) => Some(
             endpoint_id(&text).map_err(|(message, allowed)| Problem::bad_request("endpointId", message, allowed))?,
@@ -29,18 +28,10 @@ pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -
         None => None,
     };
     query.finish()?;
-    let after = match &cursor {
-        Some(cursor) => Some(cursor.parse::<SubscriptionId>().map_err(|_| crate::problem::bad_cursor())?),
-        None => None,
-    };
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let all = state.engine.push_subscriptions(project);
-    let mut rest = all.iter().filter(|known| {
-        after.is_none_or(|id| known.id > id) && endpoint.is_none_or(|id| known.connection_id == id.connection())
-    });
-    let shown: Vec<_> = rest.by_ref().take(limit).collect();
-    let next = rest.next().and(shown.last()).map(|last| last.id.to_string());
-    Ok(list_response(shown.into_iter().map(|known| subscription_json(&state, known)).collect(), next))
+    let mut all = state.engine.push_subscriptions(project);
+    all.retain(|known| endpoint.is_none_or(|id| known.connection_id == id.connection()));
+    let (shown, next) = held::page(all, &page, |known| known.id)?;
+    Ok(list_response(shown.iter().map(|known| subscription_json(&state, known)).collect(), next))
 }
 
 pub async fn create(
@@ -92,11 +83,7 @@ pub async fn change(
 ) -> Result<Response, Problem> {
     let (project, known) = found(&state, &segments, query).await?;
     let new = changed(&state, project, input.fields, &known).await?;
-    let mut merged = Value::Object(known.written.clone());
-    merge::merge_patch(&mut merged, Value::Object(new.written));
-    let Value::Object(merged) = merged else {
-        return Err(Problem::field("body", "the patch is no object", "a JSON object"));
-    };
+    let merged = merge::patched(&known.written, new.written);
     store(&state, project, &known, NewSubscription { written: merged, ..new }).await
 }
 
@@ -113,8 +100,7 @@ async fn found(
 ) -> Result<(ProjectId, Arc<PushSubscription>), Problem> {
     query.finish()?;
     let project = state.project(segments).await?;
-    let text = segments.get("subscription");
-    let id = text.parse::<SubscriptionId>().map_err(|_| Problem::not_found("subscription", text))?;
+    let id = segments.id::<SubscriptionId>("subscription", "subscription")?;
     Ok((project, state.engine.push_subscription(project, id)?))
 }
 

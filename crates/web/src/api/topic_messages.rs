@@ -90,15 +90,8 @@ pub async fn acknowledge(
     query.finish()?;
     let project = state.project(&segments).await?;
     let topic = topic_name(&segments)?;
-    let given = input.fields.texts("ids", MESSAGES_MAX as usize);
-    let given = input.fields.required("ids", given).unwrap_or_default();
-    let mut ids = Vec::new();
-    for (at, text) in given.iter().enumerate() {
-        match text.parse::<EventId>() {
-            Ok(id) => ids.push(id),
-            Err(error) => input.fields.refuse(format!("ids[{at}]"), error.to_string(), "a message's id"),
-        }
-    }
+    let given = input.fields.ids::<EventId>("ids", MESSAGES_MAX as usize, "a message's id");
+    let ids = input.fields.required("ids", given).unwrap_or_default();
     input.fields.finish(&["ids"])?;
     let requested = ids.len();
     let acknowledged = state.engine.acknowledge(project, &topic, segments.get("name"), ids).await?;

@@ -1,6 +1,7 @@
 //! A JSON object of a request, taken apart field by field, so that every refusal names its field and all come at once.
 
-use std::fmt;
+use std::fmt::{self, Display};
+use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -157,6 +158,23 @@ impl Fields {
         }
         self.refuse(name, format!("`{name}` has {} entries", list.len()), format!("at most {entries_max} entries"));
         None
+    }
+
+    /// A list of ids, each of them read; one that is none is refused by its place.
+    pub fn ids<T>(&mut self, name: &str, entries_max: usize, allowed: &str) -> Option<Vec<T>>
+    where
+        T: FromStr,
+        T::Err: Display,
+    {
+        let given = self.texts(name, entries_max)?;
+        let mut ids = Vec::with_capacity(given.len());
+        for (at, text) in given.iter().enumerate() {
+            match text.parse::<T>() {
+                Ok(id) => ids.push(id),
+                Err(error) => self.refuse(format!("{name}[{at}]"), error.to_string(), allowed),
+            }
+        }
+        Some(ids)
     }
 
     /// A field that must be there; its absence is refused.

@@ -1,5 +1,7 @@
 //! The variable segments of a path, percent-decoded; a `/` hidden in one is refused (D16).
 
+use std::str::FromStr;
+
 use axum::extract::{FromRequestParts, RawPathParams};
 use http::request::Parts;
 use postrider_core::id::DeliveryId;
@@ -29,6 +31,13 @@ impl<S: Send + Sync> FromRequestParts<S> for Segments {
 }
 
 impl Segments {
+    /// # Errors
+    /// 404 when it is no id: nothing has such a one.
+    pub fn id<T: FromStr>(&self, name: &str, what: &str) -> Result<T, Problem> {
+        let text = self.get(name);
+        text.parse().map_err(|_| Problem::not_found(what, text))
+    }
+
     /// Empty for a segment that the route does not have.
     pub fn get(&self, name: &str) -> &str {
         self.0.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)

@@ -5,6 +5,7 @@
 use postrider_core::ack::AckCode;
 
 use super::build::{AckHead, build_ack};
+use super::outline::AckWish;
 use super::{NotHl7, segments};
 
 /// What became of a message.
@@ -16,37 +17,6 @@ pub enum Disposition<'a> {
     Unfit(&'a str),
     /// It could not be taken now: it is to be sent again.
     NotNow(&'a str),
-}
-
-/// When one kind of acknowledgment is wanted, HL7 table 0155.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Wish {
-    Unsaid,
-    Always,
-    Never,
-    OnError,
-    OnSuccess,
-}
-
-impl Wish {
-    fn read(field: &[u8]) -> Wish {
-        match field {
-            b"" | b"\"\"" => Wish::Unsaid,
-            b"NE" => Wish::Never,
-            b"ER" => Wish::OnError,
-            b"SU" => Wish::OnSuccess,
-            _ => Wish::Always,
-        }
-    }
-
-    fn wants(self, is_success: bool) -> bool {
-        match self {
-            Wish::Unsaid | Wish::Never => false,
-            Wish::Always => true,
-            Wish::OnError => !is_success,
-            Wish::OnSuccess => is_success,
-        }
-    }
 }
 
 /// # Errors
@@ -62,11 +32,11 @@ pub fn check(message: &[u8]) -> Result<(), NotHl7> {
 pub fn acknowledge(message: &[u8], disposition: Disposition<'_>, control_id: &str, time: &str) -> Option<Vec<u8>> {
     let header = segments(message).ok().and_then(|mut all| all.find(|segment| segment.is("MSH")));
     let [commit, application] =
-        [15, 16].map(|field| header.map_or(Wish::Unsaid, |header| Wish::read(header.field(field))));
+        [15, 16].map(|field| header.map_or(AckWish::Unsaid, |header| AckWish::read(header.field(field))));
     let is_success = disposition == Disposition::Taken;
     let is_commit = match (commit, application) {
-        (Wish::Unsaid, _) => false,
-        (Wish::Never, application) => {
+        (AckWish::Unsaid, _) => false,
+        (AckWish::Never, application) => {
             if !application.wants(is_success) {
                 return None;
             }

@@ -25,17 +25,28 @@ pub enum AckWish {
     Unsaid,
     Always,
     Never,
-    /// Only of an error, or only of a success.
-    Sometimes,
+    OnError,
+    OnSuccess,
 }
 
 impl AckWish {
-    fn read(field: &[u8]) -> Self {
+    pub(super) fn read(field: &[u8]) -> Self {
         match field {
             b"" | b"\"\"" => AckWish::Unsaid,
             b"NE" => AckWish::Never,
-            b"ER" | b"SU" => AckWish::Sometimes,
+            b"ER" => AckWish::OnError,
+            b"SU" => AckWish::OnSuccess,
             _ => AckWish::Always,
+        }
+    }
+
+    /// Whether one of this outcome is wanted.
+    pub(super) fn wants(self, is_success: bool) -> bool {
+        match self {
+            AckWish::Unsaid | AckWish::Never => false,
+            AckWish::Always => true,
+            AckWish::OnError => !is_success,
+            AckWish::OnSuccess => is_success,
         }
     }
 }
@@ -89,7 +100,7 @@ mod tests {
         for (tail, commit, application) in [
             ("", AckWish::Unsaid, AckWish::Unsaid),
             ("|||AL|NE", AckWish::Always, AckWish::Never),
-            ("|||ER|AL", AckWish::Sometimes, AckWish::Always),
+            ("|||ER|AL", AckWish::OnError, AckWish::Always),
             ("|||NE|NE|x", AckWish::Never, AckWish::Never),
         ] {
             let message = format!("MSH|^~\\&|A|B|C|D|20260312||ADT^A01|M1|P|2.5{tail}\rPID|1\r");
