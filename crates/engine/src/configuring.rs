@@ -180,11 +180,7 @@ pub(crate) async fn write_endpoint(
     after: Value,
     change: impl FnOnce(&mut Connection),
 ) -> Result<Arc<Connection>, Refusal> {
-    let mut connection = known.clone();
-    change(&mut connection);
-    connection.version = known.version.saturating_add(1);
-    connection.updated_at = shared.now();
-    let connection = Arc::new(connection);
+    let connection = changed(shared, known, change);
     let entry = entry(shared, actor, action, known).with_after(after);
     let change = Change::ReplaceEndpoint {
         connection: Box::new((*connection).clone()),
@@ -208,11 +204,7 @@ async fn write(
     known: &Connection,
     change: impl FnOnce(&mut Connection),
 ) -> Result<Arc<Connection>, Refusal> {
-    let mut connection = known.clone();
-    change(&mut connection);
-    connection.version = known.version.saturating_add(1);
-    connection.updated_at = shared.now();
-    let connection = Arc::new(connection);
+    let connection = changed(shared, known, change);
     if connection.written != known.written {
         check_reach(shared, &connection).await?;
         check_address(shared, &connection)?;
@@ -223,6 +215,15 @@ async fn write(
     shared.connections.put(Arc::clone(&connection));
     tell(shared, connection.id);
     Ok(connection)
+}
+
+/// The next version of it.
+fn changed(shared: &Shared, known: &Connection, change: impl FnOnce(&mut Connection)) -> Arc<Connection> {
+    let mut connection = known.clone();
+    change(&mut connection);
+    connection.version = known.version.saturating_add(1);
+    connection.updated_at = shared.now();
+    Arc::new(connection)
 }
 
 pub(crate) fn entry(shared: &Shared, actor: &Actor, action: &str, connection: &Connection) -> AuditEntry {

@@ -179,15 +179,7 @@ fn parse_rest(written: &Map<String, Value>) -> Result<ConnectionSpec, Vec<Settin
     let mut reader = Reader::new(written, REST.keys());
     let path = url_path(&mut reader);
     let methods = methods(&mut reader);
-    let data_format = reader
-        .choice("data_format", |text| match text {
-            "json" => Some(DataFormat::Json),
-            "text" => Some(DataFormat::Text),
-            "form" => Some(DataFormat::Form),
-            "xml" => Some(DataFormat::Xml),
-            _ => None,
-        })
-        .unwrap_or(DataFormat::Json);
+    let data_format = super::rest::data_format(&mut reader);
     let door = path.map(|path| Door::Http(HttpDoor { path, methods }));
     finish(reader, &REST, door, data_format)
 }

@@ -4,6 +4,7 @@
 
 use serde_json::Value;
 
+use super::target_keys;
 use crate::security::SecurityKind;
 
 /// What people can look up about a key.
@@ -57,6 +58,12 @@ impl KeyDoc {
     #[must_use]
     pub const fn of(self, shape: Shape) -> Self {
         KeyDoc { shape, ..self }
+    }
+
+    /// The same key, which means something else where it is.
+    #[must_use]
+    pub const fn meaning(self, meaning: &'static str) -> Self {
+        KeyDoc { meaning, ..self }
     }
 
     /// The same key, its value never shown.
@@ -169,16 +176,11 @@ const OAUTH2_KEYS: &[KeyDoc] = &[
         "Whether id and secret go in the Authorization header or in the form.",
     )
     .of(Shape::OneOf(&["basic", "body"])),
-    key("tls_verify", "true", TRUE_FALSE, "Whether the token server's certificate is checked.").of(Shape::Flag),
-    key("validate_tls", "true", TRUE_FALSE, "The newer name of tls_verify.").of(Shape::Flag),
-    key("tls_ca_path", "", "the path of a PEM file", "Authorities to trust instead of the public ones."),
-    key(
-        "tls_client_cert",
-        "",
-        "the path of a PEM file",
-        "The certificate, with its chain, to show to the token server.",
-    ),
-    key("tls_client_key", "", "the path of a PEM file", "The key of tls_client_cert."),
+    target_keys::TLS_VERIFY.meaning("Whether the token server's certificate is checked."),
+    target_keys::VALIDATE_TLS,
+    target_keys::TLS_CA_PATH,
+    target_keys::TLS_CLIENT_CERT.meaning("The certificate, with its chain, to show to the token server."),
+    target_keys::TLS_CLIENT_KEY,
 ];
 
 const SMART_KEYS: &[KeyDoc] = &[
@@ -218,16 +220,11 @@ const SMART_KEYS: &[KeyDoc] = &[
         "Further parameters of the token request, such as `audience`.",
     )
     .of(Shape::Pairs { count_max: EXTRA_PARAMS_MAX }),
-    key("tls_verify", "true", TRUE_FALSE, "Whether the token server's certificate is checked.").of(Shape::Flag),
-    key("validate_tls", "true", TRUE_FALSE, "The newer name of tls_verify.").of(Shape::Flag),
-    key("tls_ca_path", "", "the path of a PEM file", "Authorities to trust instead of the public ones."),
-    key(
-        "tls_client_cert",
-        "",
-        "the path of a PEM file",
-        "The certificate, with its chain, to show to the token server.",
-    ),
-    key("tls_client_key", "", "the path of a PEM file", "The key of tls_client_cert."),
+    target_keys::TLS_VERIFY.meaning("Whether the token server's certificate is checked."),
+    target_keys::VALIDATE_TLS,
+    target_keys::TLS_CA_PATH,
+    target_keys::TLS_CLIENT_CERT.meaning("The certificate, with its chain, to show to the token server."),
+    target_keys::TLS_CLIENT_KEY,
 ];
 
 /// The keys of a security definition.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::host::read_address;
 use super::keys::{KeyDoc, Shape, TRUE_FALSE, key};
 use super::reader::Reader;
-use super::{KindSettings, SettingError, delivery, tls};
+use super::{KindSettings, SettingError, delivery, target_keys, tls};
 use crate::Wait;
 use crate::connection::{
     AckMatch, ApplicationAck, CertificateKeys, ConnectionSpec, Framing, MllpTarget, RetryOn, SegmentEnds, Target,
@@ -135,7 +135,7 @@ const MLLP_KEYS: &[KeyDoc] = &[
         "The certificate, with its chain, to show to a receiver that asks (mutual TLS).",
     ),
     key("tls_key_path", "", "the path of a PEM file", "The key of tls_cert_path."),
-    key("is_active", "true", TRUE_FALSE, "false refuses new calls and holds the queue.").of(Shape::Flag),
+    target_keys::IS_ACTIVE,
 ];
 
 fn parse(written: &Map<String, Value>) -> Result<ConnectionSpec, Vec<SettingError>> {

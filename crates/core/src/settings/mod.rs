@@ -22,6 +22,7 @@ pub mod service;
 pub mod soap;
 pub mod source;
 pub mod subscription;
+mod target_keys;
 mod tls;
 mod warnings;
 mod webhook;

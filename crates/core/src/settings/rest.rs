@@ -4,10 +4,10 @@ use serde_json::{Map, Value};
 
 use super::delivery::{self, millis};
 use super::host::{read_host, without_user_info};
-use super::keys::{KeyDoc, Shape, TRUE_FALSE, key};
+use super::keys::{KeyDoc, Shape, key};
 use super::reader::Reader;
 use super::tls;
-use super::{KindSettings, SettingError};
+use super::{KindSettings, SettingError, target_keys};
 use crate::connection::{ConnectionSpec, DataFormat, RestTarget, Target, check_name};
 use crate::path_template::PathTemplate;
 
@@ -57,27 +57,15 @@ const REST_KEYS: &[KeyDoc] = &[
         "a content type in visible ASCII characters, such as `application/json`",
         "Sent instead of the data format's own.",
     ),
-    key(
-        "timeout",
-        "60, or the preset's with a ladder",
-        "a number of seconds from 0.001 to 3600",
-        "From connect to the status line.",
-    )
-    .of(Shape::Decimal { min: 0.001, max: 3600.0 }),
-    key("pool_size", "10", "a whole number from 1 to 1000", "Sockets kept open, and attempts at once, at most.")
-        .of(Shape::Whole { min: 1, max: 1000 }),
-    key("tls_verify", "true", TRUE_FALSE, "Whether the server's certificate is checked.").of(Shape::Flag),
-    key("validate_tls", "true", TRUE_FALSE, "The newer name of tls_verify.").of(Shape::Flag),
-    key("tls_ca_path", "", "the path of a PEM file", "Authorities to trust instead of the public ones."),
-    key(
-        "tls_client_cert",
-        "",
-        "the path of a PEM file",
-        "The certificate, with its chain, to show to a server that asks (mutual TLS).",
-    ),
-    key("tls_client_key", "", "the path of a PEM file", "The key of tls_client_cert."),
-    key("security", "", "the name of a security definition of the project", "Whose credentials every attempt carries."),
-    key("is_active", "true", TRUE_FALSE, "false refuses new calls and holds the queue.").of(Shape::Flag),
+    target_keys::TIMEOUT,
+    target_keys::POOL_SIZE,
+    target_keys::TLS_VERIFY,
+    target_keys::VALIDATE_TLS,
+    target_keys::TLS_CA_PATH,
+    target_keys::TLS_CLIENT_CERT,
+    target_keys::TLS_CLIENT_KEY,
+    target_keys::SECURITY,
+    target_keys::IS_ACTIVE,
 ];
 
 /// Reads the keys as written, without `name` and `type`.
@@ -88,15 +76,7 @@ fn parse(written: &Map<String, Value>) -> Result<ConnectionSpec, Vec<SettingErro
     let mut reader = Reader::new(written, SETTINGS.keys());
     let host = host(&mut reader);
     let url_path = url_path(&mut reader);
-    let data_format = reader
-        .choice("data_format", |text| match text {
-            "json" => Some(DataFormat::Json),
-            "text" => Some(DataFormat::Text),
-            "form" => Some(DataFormat::Form),
-            "xml" => Some(DataFormat::Xml),
-            _ => None,
-        })
-        .unwrap_or(DataFormat::Json);
+    let data_format = data_format(&mut reader);
     let content_type = content_type(&mut reader);
     let pool_size = reader.whole("pool_size", 1..=POOL_SIZE_MAX).unwrap_or(POOL_SIZE);
     let tls = tls::read(&mut reader);
@@ -171,4 +151,16 @@ pub(super) fn security(reader: &mut Reader<'_>) -> Option<String> {
         return None;
     }
     Some(name.to_owned())
+}
+
+/// What bodies are; also of channels.
+pub(super) fn data_format(reader: &mut Reader<'_>) -> DataFormat {
+    let read = |text: &str| match text {
+        "json" => Some(DataFormat::Json),
+        "text" => Some(DataFormat::Text),
+        "form" => Some(DataFormat::Form),
+        "xml" => Some(DataFormat::Xml),
+        _ => None,
+    };
+    reader.choice("data_format", read).unwrap_or(DataFormat::Json)
 }

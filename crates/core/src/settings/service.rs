@@ -4,10 +4,10 @@ use serde_json::{Map, Value};
 
 use super::delivery;
 use super::host::without_user_info;
-use super::keys::{KeyDoc, Shape, TRUE_FALSE, key};
+use super::keys::{KeyDoc, Shape, key};
 use super::reader::Reader;
 use super::rest::{POOL_SIZE_MAX, TIMEOUT_S};
-use super::{KindSettings, SettingError, tls};
+use super::{KindSettings, SettingError, target_keys, tls};
 use crate::connection::{ConnectionSpec, QUEUE_RESPONSE_HOOK, ServiceTarget, Target};
 use crate::http_url::HttpUrl;
 
@@ -49,16 +49,11 @@ const SERVICE_KEYS: &[KeyDoc] = &[
     .of(Shape::Decimal { min: 0.001, max: 3600.0 }),
     key("pool_size", "32", "a whole number from 1 to 1000", "Runs at once, and sockets kept open, at most.")
         .of(Shape::Whole { min: 1, max: POOL_SIZE_MAX }),
-    key("tls_verify", "true", TRUE_FALSE, "Whether the server's certificate is checked.").of(Shape::Flag),
-    key("validate_tls", "true", TRUE_FALSE, "The newer name of tls_verify.").of(Shape::Flag),
-    key("tls_ca_path", "", "the path of a PEM file", "Authorities to trust instead of the public ones."),
-    key(
-        "tls_client_cert",
-        "",
-        "the path of a PEM file",
-        "The certificate, with its chain, to show to a server that asks (mutual TLS).",
-    ),
-    key("tls_client_key", "", "the path of a PEM file", "The key of tls_client_cert."),
+    target_keys::TLS_VERIFY,
+    target_keys::VALIDATE_TLS,
+    target_keys::TLS_CA_PATH,
+    target_keys::TLS_CLIENT_CERT,
+    target_keys::TLS_CLIENT_KEY,
     key(
         "security",
         "",

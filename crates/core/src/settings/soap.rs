@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::keys::{KeyDoc, Shape, TRUE_FALSE, key};
 use super::reader::Reader;
 use super::rest::{self, POOL_SIZE, POOL_SIZE_MAX};
-use super::{KindSettings, SettingError, delivery, tls};
+use super::{KindSettings, SettingError, delivery, target_keys, tls};
 use crate::connection::{
     ConnectionSpec, DataFormat, ElementForm, RestTarget, SoapOperation, SoapTarget, Target, WsAddressing, is_action,
     is_local_name, is_namespace,
@@ -97,32 +97,20 @@ const SOAP_KEYS: &[KeyDoc] = &[
     key("wsa_action", "", ACTION, "wsa:Action instead of the operation's action; turns WS-Addressing on."),
     key("wsa_to", "", NAMESPACE, "wsa:To instead of the connection's address; turns WS-Addressing on."),
     key("wsa_reply_to", "", NAMESPACE, "wsa:ReplyTo instead of the anonymous address; turns WS-Addressing on."),
-    key(
-        "timeout",
-        "60, or the preset's with a ladder",
-        "a number of seconds from 0.001 to 3600",
-        "From connect to the status line.",
-    )
-    .of(Shape::Decimal { min: 0.001, max: 3600.0 }),
-    key("pool_size", "10", "a whole number from 1 to 1000", "Sockets kept open, and attempts at once, at most.")
-        .of(Shape::Whole { min: 1, max: POOL_SIZE_MAX }),
-    key("tls_verify", "true", TRUE_FALSE, "Whether the server's certificate is checked.").of(Shape::Flag),
-    key("validate_tls", "true", TRUE_FALSE, "The newer name of tls_verify.").of(Shape::Flag),
-    key("tls_ca_path", "", "the path of a PEM file", "Authorities to trust instead of the public ones."),
-    key(
-        "tls_client_cert",
-        "",
-        "the path of a PEM file",
-        "The certificate, with its chain, to show to a server that asks (mutual TLS).",
-    ),
-    key("tls_client_key", "", "the path of a PEM file", "The key of tls_client_cert."),
+    target_keys::TIMEOUT,
+    target_keys::POOL_SIZE,
+    target_keys::TLS_VERIFY,
+    target_keys::VALIDATE_TLS,
+    target_keys::TLS_CA_PATH,
+    target_keys::TLS_CLIENT_CERT,
+    target_keys::TLS_CLIENT_KEY,
     key(
         "security",
         "",
         "the name of a security definition of the project",
         "Whose credentials every attempt carries; one of type wss goes into the envelope.",
     ),
-    key("is_active", "true", TRUE_FALSE, "false refuses new calls and holds the queue.").of(Shape::Flag),
+    target_keys::IS_ACTIVE,
 ];
 
 fn parse(written: &Map<String, Value>) -> Result<ConnectionSpec, Vec<SettingError>> {

@@ -9,7 +9,7 @@ use super::headers::{HEADERS_MAX, read_headers};
 use super::host::without_user_info;
 use super::keys::{KeyDoc, Shape, TRUE_FALSE, key};
 use super::reader::Reader;
-use super::{KindSettings, SettingError, tls};
+use super::{KindSettings, SettingError, target_keys, tls};
 use crate::Wait;
 use crate::breaker::BreakerRules;
 use crate::connection::{Addresses, CertificateKeys, ConnectionSpec, Target, TlsSettings, WebhookTarget};
@@ -102,7 +102,7 @@ const WEBHOOK_KEYS: &[KeyDoc] = &[
         "the path of a PEM file",
         "The certificate, with its chain, to show to an endpoint that asks who we are.",
     ),
-    key("tls_client_key", "", "the path of a PEM file", "The key of tls_client_cert."),
+    target_keys::TLS_CLIENT_KEY,
     key(
         "switch_off_on_gone",
         "true with the preset patient, else false",
@@ -124,7 +124,7 @@ const WEBHOOK_KEYS: &[KeyDoc] = &[
         "So long since the first failure after the last success switches the endpoint off.",
     )
     .of(Shape::Decimal { min: 0.0, max: SWITCH_OFF_SECONDS_MAX }),
-    key("security", "", "the name of a security definition of the project", "Whose credentials every attempt carries."),
+    target_keys::SECURITY,
 ];
 
 /// Reads the keys as written, without `name` and `type`.
