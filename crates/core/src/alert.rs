@@ -67,7 +67,7 @@ impl AlertKind {
             AlertKind::OldestWaiting => {
                 format!("the oldest request has waited for {value} minutes ({threshold} are too many)")
             }
-            AlertKind::DeadLetters => format!("there are {value} dead letters ({threshold} are too many)"),
+            AlertKind::DeadLetters => format!("dead letters: {value} ({threshold} or more are told)"),
             AlertKind::DeadLettersGrowing => {
                 format!("{value} dead letters more than ten minutes ago ({threshold} are too many)")
             }

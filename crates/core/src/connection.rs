@@ -369,21 +369,36 @@ pub fn check_name(name: &str) -> Result<(), SettingError> {
         || length > 200
         || of_dots
         || name.contains('/')
-        || name.chars().any(char::is_control)
+        || name.chars().any(|c| c.is_control() || turns_text(c))
         || name.trim() != name;
     if bad {
         return Err(SettingError::new(
             "name",
             name,
-            "1 to 200 characters, no `/`, no control characters, no space at either end, and neither `.` nor `..`",
+            "1 to 200 characters, no `/`, no control characters, none that turn the direction of text, no space at either end, and neither `.` nor `..`",
         ));
     }
     Ok(())
 }
 
+/// Characters that make text beside them read as something else (Unicode UAX 9, embeddings, overrides and isolates).
+fn turns_text(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::{ConnectionKind, Family};
+
+    #[test]
+    fn d16_a_name_that_would_read_as_another_is_refused() {
+        for name in ["a\u{202e}b", "\u{2066}a", "a/b", "..", "", " a", "a\n"] {
+            assert!(super::check_name(name).is_err(), "{name:?}");
+        }
+        for name in ["Лаборатория", "مختبر", "a-b_c.d"] {
+            assert!(super::check_name(name).is_ok(), "{name}");
+        }
+    }
 
     #[test]
     fn d16_every_kind_reads_back_and_is_named_where_another_is_refused() {

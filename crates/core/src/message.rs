@@ -109,6 +109,16 @@ impl std::fmt::Display for Method {
     }
 }
 
+/// Whether a header is one that only we may write. Servers that hand headers on as variables take `_` for `-`, so both count.
+pub fn is_ours(name: &str) -> bool {
+    const OURS: &str = "x-postrider-";
+    name.len() >= OURS.len()
+        && name
+            .bytes()
+            .zip(OURS.bytes())
+            .all(|(given, ours)| given.to_ascii_lowercase() == ours || given == b'_' && ours == b'-')
+}
+
 /// Header fields in their order, each name a token and each value free of control characters, so that no value can smuggle a line.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<(String, String)>", into = "Vec<(String, String)>")]
@@ -189,6 +199,22 @@ mod tests {
     use super::*;
 
     // proves: Z12
+    #[test]
+    fn d14_a_header_of_ours_is_known_however_it_is_written() {
+        for name in [
+            "x-postrider-cid",
+            "X-Postrider-Verified",
+            "X_Postrider_Verified",
+            "x-postrider_authenticated",
+            "x-postrider-",
+        ] {
+            assert!(is_ours(name), "{name}");
+        }
+        for name in ["x-postrider", "x-postriders-x", "x-post-rider-x", "authorization", ""] {
+            assert!(!is_ours(name), "{name}");
+        }
+    }
+
     #[test]
     fn d46_what_is_a_secret_by_its_name_is_in_no_debug_output() {
         let pairs = ["Authorization", "COOKIE", "X-API-Key", "Ocp-Apim-Subscription-Key", "X-Auth-Token", "X-Lab"];

@@ -30,6 +30,7 @@ use crate::jobs::{self, JobNotice};
 use crate::keyed_calls::KeyedCalls;
 use crate::keys::KeyBook;
 use crate::listening;
+use crate::listening::Ports;
 use crate::maintenance::dlq_sweeper::{self, SweepNotice};
 use crate::maintenance::health_sweeper;
 use crate::maintenance::key_keeper;
@@ -118,6 +119,7 @@ pub(crate) async fn start(
         vitals,
         remotes: Remotes::default(),
         services: LocalServices::default(),
+        ports: Ports::default(),
         outbox,
         announcer,
         vault,

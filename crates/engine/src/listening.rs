@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -28,6 +28,20 @@ const RETRY: Duration = Duration::from_millis(500);
 const TOLD_EVERY: u32 = 120;
 const CONTENT_TYPE: &str = "application/hl7-v2";
 
+/// The channels of this process whose ports are not open, each with why.
+#[derive(Default)]
+pub(crate) struct Ports(Mutex<BTreeMap<ConnectionId, String>>);
+
+impl Ports {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ConnectionId, String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn shut(&self, id: ConnectionId) -> Option<String> {
+        self.lock().get(&id).cloned()
+    }
+}
+
 /// A port that is open, or could not be opened yet.
 struct Port {
     door: Arc<MllpDoor>,
@@ -44,6 +58,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         changes.mark_unchanged();
         let wanted = wanted(&shared);
         ports.retain(|id, port| wanted.get(id).is_some_and(|(_, door)| **door == *port.door));
+        shared.ports.lock().retain(|id, _| ports.contains_key(id));
         for (id, (name, door)) in wanted {
             let port = ports.entry(id).or_insert_with(|| Port { door: Arc::clone(&door), stop: None, failures: 0 });
             if port.stop.is_none() {
@@ -85,9 +100,11 @@ async fn open(
             tracing::info!(event = log::CHANNEL_LISTENS, channel = name, address = %listen, "a channel listens");
             let (stop, stopped) = watch::channel(false);
             shared.spawn(listener.serve(stopped));
+            shared.ports.lock().remove(&id);
             Some(stop)
         }
         Err(why) => {
+            shared.ports.lock().insert(id, why.to_string());
             if failures % TOLD_EVERY == 1 {
                 tracing::error!(event = log::CHANNEL_NOT_LISTENING, channel = name, address = %listen, why, "a channel cannot listen; it is tried again");
             }

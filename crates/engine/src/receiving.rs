@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use postrider_core::delivery::Origin;
 use postrider_core::id::{Cid, EventId, SourceId};
-use postrider_core::message::HeaderList;
+use postrider_core::message::{HeaderList, is_ours};
 use postrider_core::source::Provider;
 use postrider_core::{Timestamp, Wait};
 use postrider_store::{Arrival, Enqueued, NewBody, NewEvent, Receipt, Received, StoreError, TopicMessageDraft};
@@ -26,10 +26,7 @@ use crate::sources::{OpenSource, Outcome, Rejection};
 use crate::sourcing::token_hash;
 
 /// Headers that say what came in from where; whoever sends a webhook cannot write them.
-pub const SOURCE_HEADER: &str = "x-postrider-source";
-pub const VERIFIED_HEADER: &str = "x-postrider-verified";
-pub const QUERY_HEADER: &str = "x-postrider-query";
-const OURS: &str = "x-postrider-";
+pub use postrider_wire::send::service::{QUERY as QUERY_HEADER, SOURCE as SOURCE_HEADER, VERIFIED as VERIFIED_HEADER};
 
 /// A webhook as it came in.
 #[derive(Clone, Debug)]
@@ -238,8 +235,7 @@ fn with_ours(source: &OpenSource, webhook: &IncomingWebhook) -> HeaderList {
         let _ = headers.push(name.to_owned(), value.to_owned());
     };
     for (name, value) in webhook.carried.iter() {
-        let lower = name.to_ascii_lowercase();
-        if !lower.starts_with(OURS) && secret != Some(lower.as_str()) {
+        if !is_ours(name) && secret.is_none_or(|secret| !secret.eq_ignore_ascii_case(name)) {
             push(name, value);
         }
     }

@@ -33,6 +33,7 @@ use crate::intake::Intake;
 use crate::jobs::JobNotice;
 use crate::keyed_calls::KeyedCalls;
 use crate::keys::KeyBook;
+use crate::listening::Ports;
 use crate::maintenance::dlq_sweeper::SweepNotice;
 use crate::maintenance::lease_keeper::Lease;
 use crate::notifier::Notifier;
@@ -88,6 +89,7 @@ pub(crate) struct Shared {
     pub vitals: Vitals,
     pub remotes: Remotes,
     pub services: LocalServices,
+    pub ports: Ports,
     pub outbox: Outbox,
     pub announcer: Announcer,
     pub vault: Arc<Vault>,

@@ -67,7 +67,7 @@ async fn p09_a_dead_letter_wakes_its_people_once_and_tells_them_once_when_it_is_
         (&json!("dead_letters"), &json!("q"), &json!(1)),
         "{open}"
     );
-    assert!(alert["recoveredAt"].is_null() && alert["detail"] == "there are 1 dead letters (1 are too many)", "{open}");
+    assert!(alert["recoveredAt"].is_null() && alert["detail"] == "dead letters: 1 (1 or more are told)", "{open}");
     let cli = Cli { server: server.address.clone(), key: KEY.to_owned() };
     let shown = cli.done(&["alerts", "list"]).await.stdout;
     assert!(shown.contains("dead_letters") && shown.contains('q'), "{shown}");

@@ -19,6 +19,8 @@ pub struct FhirAnswer {
     pub issues: Vec<Issue>,
     /// Of the answer to a batch or a transaction, in the order of its request.
     pub entries: Vec<Entry>,
+    /// Entries of the batch or the transaction that was sent of which the answer says nothing.
+    pub missing: usize,
     /// The link to the next page, as the server wrote it.
     pub next: Option<String>,
     /// The answer of a conditional read: what the caller has is still right.
@@ -102,14 +104,18 @@ impl FhirAnswer {
     /// Which entries of a batch were not done, in words; `None` where all were.
     pub fn refused_entries(&self) -> Option<String> {
         let refused = || self.entries.iter().enumerate().filter(|(_, entry)| !entry.is_ok());
-        let count = refused().count();
-        let told: Vec<String> = refused()
+        let count = refused().count() + self.missing;
+        let mut told: Vec<String> = refused()
             .take(ENTRIES_TOLD_MAX)
             .map(|(at, entry)| format!("entry {}: {}", at + 1, entry.shown()))
             .collect();
-        let more = if count > told.len() { "; …" } else { "" };
-        (count > 0)
-            .then(|| format!("{count} of {} entries were not done: {}{more}", self.entries.len(), told.join("; ")))
+        let more = if refused().count() > told.len() { "; …" } else { "" };
+        if self.missing > 0 {
+            let said = self.issues.first().map(|issue| format!(" ({})", issue.shown())).unwrap_or_default();
+            told.push(format!("of {} the answer says nothing{said}", self.missing));
+        }
+        let all = self.entries.len() + self.missing;
+        (count > 0).then(|| format!("{count} of {all} entries were not done: {}{more}", told.join("; ")))
     }
 
     /// `; entries with a condition: 1, 4`.
@@ -145,6 +151,11 @@ mod tests {
         ] {
             assert_eq!(issue.shown(), shown);
         }
+        let lost = FhirAnswer { missing: 2, issues: vec![issue("fatal", "x", "no", "", &[])], ..FhirAnswer::default() };
+        let told = "2 of 2 entries were not done: of 2 the answer says nothing (fatal:x: no)";
+        assert_eq!(lost.refused_entries().as_deref(), Some(told), "F13");
+        let done = Entry { status: Some(201), ..Entry::default() };
+        assert_eq!(FhirAnswer { entries: vec![done], ..FhirAnswer::default() }.refused_entries(), None);
         let answer = FhirAnswer { issues: vec![issue("error", "a", "", "", &[]); 3], ..FhirAnswer::default() };
         assert_eq!(answer.explained().as_deref(), Some("error:a; 2 more issues"));
     }

@@ -32,6 +32,15 @@ const BACKOFF_KEYS: [&str; 4] =
 
 /// Reads every delivery key; what is refused is in the reader, and its default stands in for it. `not_here`: see `KindSettings`.
 pub(super) fn read(reader: &mut Reader<'_>, not_here: &'static [(&'static str, &'static str)]) -> DeliveryPolicy {
+    read_over(reader, not_here, None)
+}
+
+/// The same; `unsaid` is the policy where no key says how it is retried, instead of rounds.
+fn read_over(
+    reader: &mut Reader<'_>,
+    not_here: &'static [(&'static str, &'static str)],
+    unsaid: Option<DeliveryPolicy>,
+) -> DeliveryPolicy {
     for &(key, allowed) in not_here {
         // An empty text means unset, as files of the platform have it.
         if let Some(value) = reader.value(key).filter(|value| value.as_str() != Some("")) {
@@ -44,7 +53,10 @@ pub(super) fn read(reader: &mut Reader<'_>, not_here: &'static [(&'static str, &
             refuse_backoff_keys(reader, made_by);
             ladder::read(reader)
         }
-        None => DeliveryPolicy::rounds(backoff(reader)),
+        None => match unsaid.filter(|_| !says_rounds(reader)) {
+            Some(policy) => policy,
+            None => DeliveryPolicy::rounds(backoff(reader)),
+        },
     };
     policy.queue = queue(reader, &policy.queue);
     policy.dlq = dlq(reader);
@@ -81,16 +93,7 @@ pub(super) fn read_of_endpoint(
     if reader.flag("use_queue") == Some(false) {
         reader.refuse("use_queue", false, "true here: an endpoint is delivered from its queue");
     }
-    let says_rounds = says_rounds(reader);
-    let mut policy = read(reader, not_here);
-    if first_ladder_key(reader).is_none() && !says_rounds {
-        let preset = DeliveryPolicy::webhook();
-        let is_ordered = reader.flag("ordered").unwrap_or(preset.queue.ordered) && !by_key(reader);
-        let concurrency = reader.whole("concurrency", 1..=CONCURRENCY_MAX);
-        let concurrency = concurrency.unwrap_or(if is_ordered { 1 } else { CONCURRENCY_UNORDERED });
-        let queue = QueuePolicy { ordered: is_ordered, concurrency, ..policy.queue };
-        policy = DeliveryPolicy { queue, dlq: policy.dlq, expires_after: policy.expires_after, ..preset };
-    }
+    let mut policy = read_over(reader, not_here, Some(DeliveryPolicy::webhook()));
     policy.queue.use_queue = true;
     policy
 }

@@ -131,6 +131,11 @@ impl Engine {
         all
     }
 
+    /// Why the port of an MLLP channel is not open in this process; `None`: it is, or it has none.
+    pub fn port_shut(&self, channel: ConnectionId) -> Option<String> {
+        self.shared.ports.shut(channel)
+    }
+
     /// The channels of a project, by id.
     pub fn channels(&self, project: ProjectId) -> Vec<Arc<Connection>> {
         let is_ours = |known: &Arc<Connection>| known.project_id == project && known.spec.target.channel().is_some();

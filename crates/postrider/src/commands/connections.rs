@@ -178,6 +178,8 @@ fn moving(connection: &Connection) -> (&'static str, Option<Tint>) {
     let more = |name: &str| connection.state.more.get(name).and_then(Value::as_bool);
     if more("is_active") == Some(false) {
         ("not active", Some(Tint::Bad))
+    } else if more("listening") == Some(false) {
+        ("not listening", Some(Tint::Bad))
     } else if connection.state.paused {
         ("paused", Some(Tint::Waiting))
     } else if more("draining") == Some(true) {

@@ -214,3 +214,28 @@ async fn z41_a_listener_feeds_connections_and_speaks_tls_with_those_who_have_a_c
     let taken = json!({"name": "Other", "type": "mllp", "service": "other", "address": format!("0.0.0.0:{port}")});
     assert_eq!(bench.call("POST", "/channels", &taken).await.1["errors"][0]["field"], "address");
 }
+
+#[tokio::test]
+async fn z41_a_channel_whose_port_is_taken_says_so_until_it_listens() {
+    let (bench, _mirror) = with_mirror().await;
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let body = json!({"name": "Lab", "type": "mllp", "address": address, "service": "mirror"});
+    let (status, made) = bench.call("POST", "/channels", &body).await;
+    assert_eq!(status, 201, "{made}");
+    let until = async |listening: bool| {
+        for _ in 0..200 {
+            let (_, shown) = bench.call("GET", "/channels/Lab", &Value::Null).await;
+            if shown["state"]["listening"] == listening && shown["warnings"].as_array().unwrap().is_empty() == listening
+            {
+                return shown;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("never: {listening}");
+    };
+    let shut = until(false).await;
+    assert!(shut["warnings"][0].as_str().unwrap().starts_with("it does not listen: "), "{shut}");
+    drop(taken);
+    until(true).await;
+}

@@ -7,7 +7,7 @@ use http::StatusCode;
 use postrider_core::connection::{Connection, ConnectionKind};
 use postrider_core::id::ProjectId;
 
-use super::connections::{Face, answer, connection_json, hold, make, patch, remove, set, summaries};
+use super::connections::{Face, answer, connection_json, hold, make, patch, remove, set, summaries, with_port};
 use super::{Acting, AppState, Input, held, list_response, queues};
 use crate::problem::{Problem, clipped};
 use crate::read::{Query, Segments};
@@ -18,7 +18,12 @@ pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -
     query.finish()?;
     let (shown, next) = held::page(state.engine.channels(project), &page, |known| known.id)?;
     let summaries = summaries(&state, project).await?;
-    let data = shown.iter().map(|known| connection_json(known, summaries.get(&known.id))).collect();
+    let json = |known: &Arc<Connection>| {
+        let mut json = connection_json(known, summaries.get(&known.id));
+        with_port(&state, known, &mut json);
+        json
+    };
+    let data = shown.iter().map(json).collect();
     Ok(list_response(data, next))
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use postrider_core::blocked::blocked_by;
-use postrider_core::connection::{Connection, ConnectionKind, Family, check_name};
+use postrider_core::connection::{Connection, ConnectionKind, Door, Family, check_name};
 use postrider_core::id::{ConnectionId, ProjectId};
 use postrider_core::masking::masked_settings;
 use postrider_core::settings::warnings;
@@ -311,7 +311,18 @@ pub(super) async fn answer(state: &AppState, connection: &Connection, status: St
     let summary = state.read().queue_summary(connection.id).await?;
     let mut json = connection_json(connection, Some(&summary));
     json["state"]["blocked"] = blocked(state, connection, Some(&summary)).await?;
+    with_port(state, connection, &mut json);
     Ok(if status == StatusCode::OK { ok(&json) } else { json_response(status, &json) })
+}
+
+/// Whether a channel with a port of its own listens on it in this process; if not, a warning says why.
+pub(super) fn with_port(state: &AppState, connection: &Connection, json: &mut Value) {
+    let Some(Door::Mllp(_)) = connection.spec.target.channel().map(|channel| &channel.door) else { return };
+    let shut = state.engine.port_shut(connection.id);
+    json["state"]["listening"] = (connection.spec.is_active && shut.is_none()).into();
+    if let (Some(why), Some(warnings)) = (shut, json["warnings"].as_array_mut()) {
+        warnings.push(format!("it does not listen: {why}; it is tried again").into());
+    }
 }
 
 /// The code that the head of its queue was refused with for good (D25); null where the queue moves.

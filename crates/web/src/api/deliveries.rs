@@ -26,7 +26,7 @@ pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -
     let known = |delivery: &Delivery| connections.get(&delivery.connection_id);
     let deferred = state.engine.deferred(&found.items).await?;
     let shown = |delivery: &Delivery| {
-        with_deferral(delivery_json(delivery, known(delivery), state.masked()), deferred.get(&delivery.id))
+        with_deferral(delivery_json(delivery, known(delivery), state.seen()), deferred.get(&delivery.id))
     };
     let data = found.items.iter().map(shown).collect();
     Ok(list_response(data, found.next_cursor))
@@ -59,7 +59,7 @@ pub async fn one(Acting(state): Acting, segments: Segments, query: Query) -> Res
 pub(super) async fn answer(state: &AppState, delivery: &Delivery) -> Result<Response, Problem> {
     let connection = state.read().connection(delivery.connection_id).await?;
     let deferred = state.engine.deferred(std::slice::from_ref(delivery)).await?;
-    let shown = delivery_json(delivery, connection.as_ref(), state.masked());
+    let shown = delivery_json(delivery, connection.as_ref(), state.seen());
     Ok(ok(&with_deferral(shown, deferred.get(&delivery.id))))
 }
 
@@ -79,7 +79,7 @@ pub async fn attempts(Acting(state): Acting, segments: Segments, mut query: Quer
         let seen = json!({"attempts": attempts.len(), "body_bytes": seen});
         state.engine.note_view(project, "delivery.attempts.view", &delivery.id.to_string(), seen).await?;
     }
-    Ok(list_response(attempts.iter().map(|attempt| attempt_json(attempt, state.masked())).collect(), None))
+    Ok(list_response(attempts.iter().map(|attempt| attempt_json(attempt, state.seen())).collect(), None))
 }
 
 /// The body as a download. Whatever is in it, a browser is told neither to run nor to guess it.

@@ -28,7 +28,11 @@ pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -
     query.finish()?;
     let found = state.read().deliveries(&filter, page).await?;
     let connections = connections_of(&state, &found.items).await?;
-    let data = found.items.iter().map(|item| dead_letter_json(item, connections.get(&item.connection_id))).collect();
+    let data = found
+        .items
+        .iter()
+        .map(|item| dead_letter_json(item, connections.get(&item.connection_id), state.seen()))
+        .collect();
     Ok(list_response(data, found.next_cursor))
 }
 
@@ -40,7 +44,7 @@ pub async fn one(Acting(state): Acting, segments: Segments, query: Query) -> Res
         return Err(Problem::not_found("dead letter", segments.get("id")));
     }
     let connection = state.read().connection(delivery.connection_id).await?;
-    Ok(ok(&dead_letter_json(&delivery, connection.as_ref())))
+    Ok(ok(&dead_letter_json(&delivery, connection.as_ref(), state.seen())))
 }
 
 /// `{deliveryIds}` → `{retried, requested}`, in the order given, so that they keep it in the queue (D27). What was refused is told one by one.

@@ -26,7 +26,7 @@ pub async fn test(Acting(state): Acting, segments: Segments, query: Query, input
         "succeeded": probe.attempt.failure.is_none(),
         "deliveryId": probe.delivery_id,
         "eventId": probe.event_id,
-        "attempt": attempt_json(&probe.attempt, state.masked()),
+        "attempt": attempt_json(&probe.attempt, state.seen()),
     })))
 }
 
@@ -60,7 +60,7 @@ pub async fn verify(Acting(state): Acting, segments: Segments, query: Query) -> 
     let (project, known) = found(&state, &segments, query).await?;
     let probe = state.engine.verify_endpoint(project, EndpointId::of(known.id)).await?;
     let verification = probe.as_ref().and_then(|probe| probe.verification).unwrap_or(Verification::Verified);
-    let attempt = probe.map(|probe| attempt_json(&probe.attempt, state.masked()));
+    let attempt = probe.map(|probe| attempt_json(&probe.attempt, state.seen()));
     Ok(ok(&json!({"verification": verification, "attempt": attempt})))
 }
 

@@ -89,6 +89,10 @@ pub async fn of_query(state: &AppState, project: ProjectId, query: &mut Query) -
     }
     filter.path = text(query, "path")?;
     filter.error_text = text(query, "error_text")?;
+    if filter.error_text.is_some() {
+        // Whoever may not see it may not search it either.
+        state.check_sees_bodies()?;
+    }
     filter.edited = match query.has("edited") {
         true => Some(query.flag("edited")?),
         false => None,

@@ -48,7 +48,7 @@ pub async fn failed(Acting(state): Acting, segments: Segments, mut query: Query)
     query.finish()?;
     let found = state.read().deliveries(&filter, page).await?;
     let context = Context::of(&state, project, &found.items).await?;
-    Ok(list_response(found.items.iter().map(|item| context.failed_json(item)).collect(), found.next_cursor))
+    Ok(list_response(found.items.iter().map(|item| context.failed_json(&state, item)).collect(), found.next_cursor))
 }
 
 pub async fn one_failed(Acting(state): Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
@@ -59,7 +59,7 @@ pub async fn one_failed(Acting(state): Acting, segments: Segments, query: Query)
         return Err(Problem::not_found("failed forward", segments.get("id")));
     }
     let context = Context::of(&state, project, std::slice::from_ref(&forward)).await?;
-    Ok(ok(&context.failed_json(&forward)))
+    Ok(ok(&context.failed_json(&state, &forward)))
 }
 
 /// 201 with the new forward.
@@ -224,20 +224,20 @@ impl Context {
 
     fn forward_json(&self, state: &AppState, forward: &Delivery) -> Value {
         let connection = self.connections.get(&forward.connection_id);
-        let Value::Object(mut object) = delivery_json(forward, connection, state.masked()) else { return Value::Null };
+        let Value::Object(mut object) = delivery_json(forward, connection, state.seen()) else { return Value::Null };
         object.extend(self.way(forward));
         object.insert("id".into(), json!(ForwardId::of(forward.id)));
         Value::Object(object)
     }
 
     /// An item of Failed Forwards, in the shape of Failed Messages.
-    fn failed_json(&self, forward: &Delivery) -> Value {
+    fn failed_json(&self, state: &AppState, forward: &Delivery) -> Value {
         let progress = &forward.progress;
         let mut object = Map::new();
         object.insert("forwardId".into(), json!(ForwardId::of(forward.id)));
         object.extend(self.way(forward));
         object.insert("attemptCount".into(), progress.attempts.into());
-        object.insert("lastError".into(), json!(progress.error));
+        object.insert("lastError".into(), state.seen().error(progress.error.as_deref()));
         object.insert("failure".into(), json!(progress.failure));
         object.insert("failedAt".into(), json!(progress.dead_at));
         object.insert("createdAt".into(), json!(forward.created_at));

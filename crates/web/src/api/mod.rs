@@ -135,6 +135,10 @@ impl AppState {
         &self.options.masked_headers
     }
 
+    fn seen(&self) -> shapes::Seen<'_> {
+        shapes::Seen { masked: self.masked(), bodies: self.sees_bodies }
+    }
+
     /// D14: a credential of ours must not be stored with a request nor sent to anybody.
     fn refuse_our_keys(&self, headers: &HeaderList) -> Result<(), Problem> {
         let is_ours = |key: &[u8]| {

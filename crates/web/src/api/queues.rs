@@ -30,7 +30,7 @@ pub(super) async fn waiting(state: &AppState, known: &Connection, page: PageRequ
     let found = state.read().queue(known.id, page).await?;
     let deferred = state.engine.deferred(&found.items).await?;
     let shown = |(at, delivery): (usize, &Delivery)| {
-        let json = delivery_json(delivery, Some(known), state.masked());
+        let json = delivery_json(delivery, Some(known), state.seen());
         let mut json = with_deferral(json, deferred.get(&delivery.id));
         // D25: only the head holds up the others.
         let is_head = is_first && at == 0;
@@ -59,7 +59,7 @@ pub(super) async fn dead(state: &AppState, known: &Connection, page: PageRequest
         ..DeliveryFilter::default()
     };
     let found = state.read().deliveries(&filter, page).await?;
-    let data = found.items.iter().map(|delivery| delivery_json(delivery, Some(known), state.masked())).collect();
+    let data = found.items.iter().map(|delivery| delivery_json(delivery, Some(known), state.seen())).collect();
     Ok(list_response(data, found.next_cursor))
 }
 

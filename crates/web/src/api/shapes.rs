@@ -18,7 +18,21 @@ use serde_json::{Map, Value, json};
 
 use crate::read::compact;
 
-pub fn delivery_json(delivery: &Delivery, connection: Option<&Connection>, masked: &MaskedHeaders) -> Value {
+/// What the caller may see of what is kept.
+#[derive(Clone, Copy)]
+pub struct Seen<'a> {
+    pub masked: &'a MaskedHeaders,
+    pub bodies: bool,
+}
+
+impl Seen<'_> {
+    /// What a remote system said of a failure may repeat what the body has, so it is for those who see bodies; the failure's code is for all.
+    pub fn error(self, error: Option<&str>) -> Value {
+        error.filter(|_| self.bodies).map_or(Value::Null, Value::from)
+    }
+}
+
+pub fn delivery_json(delivery: &Delivery, connection: Option<&Connection>, seen: Seen<'_>) -> Value {
     let progress = &delivery.progress;
     let waits = progress.status == Status::Pending;
     json!({
@@ -27,7 +41,7 @@ pub fn delivery_json(delivery: &Delivery, connection: Option<&Connection>, maske
         "status": progress.status,
         "label": progress.label().as_str(),
         "failure": progress.failure,
-        "error": progress.error,
+        "error": seen.error(progress.error.as_deref()),
         "attempts": progress.attempts,
         "maxAttempts": max_attempts(delivery),
         "rounds": progress.rounds,
@@ -48,7 +62,7 @@ pub fn delivery_json(delivery: &Delivery, connection: Option<&Connection>, maske
         "operation": delivery.head.soap.as_ref().map(|soap| &soap.operation).filter(|operation| !operation.is_empty()),
         "path": delivery.head.path,
         "params": delivery.head.params,
-        "headers": headers_json(&delivery.head.headers, masked),
+        "headers": headers_json(&delivery.head.headers, seen.masked),
         "bodyBytes": delivery.body_bytes,
         "edited": delivery.original_body_id.is_some(),
         "createdAt": delivery.created_at,
@@ -78,7 +92,7 @@ fn max_attempts(delivery: &Delivery) -> Option<u32> {
 }
 
 /// An item of Failed Messages as the second seed has it, and ours behind.
-pub fn dead_letter_json(delivery: &Delivery, connection: Option<&Connection>) -> Value {
+pub fn dead_letter_json(delivery: &Delivery, connection: Option<&Connection>, seen: Seen<'_>) -> Value {
     let progress = &delivery.progress;
     json!({
         "deliveryId": delivery.id,
@@ -89,7 +103,7 @@ pub fn dead_letter_json(delivery: &Delivery, connection: Option<&Connection>) ->
         "endpointUrl": connection.map(address),
         "attemptCount": progress.attempts,
         "maxAttempts": max_attempts(delivery),
-        "lastError": progress.error,
+        "lastError": seen.error(progress.error.as_deref()),
         "failedAt": progress.dead_at.or(progress.ended_at),
         "createdAt": delivery.created_at,
         "cid": delivery.cid,
@@ -110,15 +124,15 @@ fn address(connection: &Connection) -> String {
     connection.spec.target.address()
 }
 
-pub fn attempt_json(attempt: &Attempt, masked: &MaskedHeaders) -> Value {
+pub fn attempt_json(attempt: &Attempt, seen: Seen<'_>) -> Value {
     let mut object = Map::new();
     object.insert("number".into(), attempt.number.into());
     object.insert("startedAt".into(), json!(attempt.started_at));
     object.insert("tookMs".into(), attempt.took.as_millis().into());
     object.insert("failure".into(), json!(attempt.failure));
     object.insert("status".into(), json!(attempt.status));
-    object.insert("error".into(), json!(attempt.error));
-    object.insert("responseHeaders".into(), headers_json(&attempt.response_headers, masked));
+    object.insert("error".into(), seen.error(attempt.error.as_deref()));
+    object.insert("responseHeaders".into(), headers_json(&attempt.response_headers, seen.masked));
     body_into(&mut object, "responseBody", "responseBodyBase64", &attempt.response_body);
     object.insert("responseBytes".into(), attempt.response_bytes.into());
     object.insert("incomplete".into(), attempt.incomplete.into());
@@ -204,6 +218,8 @@ fn data(answer: &Answer) -> Option<String> {
         return None;
     }
     let raw: &serde_json::value::RawValue = serde_json::from_slice(&answer.body).ok()?;
+    // What only looks like JSON (half a surrogate pair, a number beyond all bounds) would make the whole result unreadable to strict readers.
+    serde_json::from_str::<Value>(raw.get()).ok()?;
     compact(raw.get())
 }
 
@@ -294,6 +310,10 @@ mod tests {
         assert_eq!(json["response"]["data"], Value::Null);
         assert_eq!(outcome("application/json", b"{\"a\":1}}")["response"]["data"], Value::Null);
         assert_eq!(outcome("text/plain", b"{}")["response"]["data"], Value::Null);
+        // What strict readers would refuse, and with it the whole result.
+        for body in [&b"{\"id\":\"\\ud800\"}"[..], b"{\"n\":1e999999}"] {
+            assert_eq!(outcome("application/fhir+json", body)["response"]["data"], Value::Null);
+        }
     }
 
     #[test]
@@ -312,6 +332,14 @@ mod tests {
         let body = Bytes::from_static(b"{\"n\": 12345678901234567890123}");
         let text = answer_text(&Answer { status: Some(200), said: None, headers, body, incomplete: false });
         assert!(text.ends_with(r#""data":{"n":12345678901234567890123}}"#), "{text}");
+    }
+
+    #[test]
+    fn p07_what_a_remote_system_said_of_a_failure_is_for_those_who_see_bodies() {
+        let masked = MaskedHeaders::default();
+        let said = Some("HTTP 422: error:invalid: the patient Doe is not known");
+        assert_eq!(Seen { masked: &masked, bodies: true }.error(said), json!(said));
+        assert_eq!(Seen { masked: &masked, bodies: false }.error(said), Value::Null);
     }
 
     #[test]

@@ -63,7 +63,7 @@ impl Fault {
     fn advice(&self) -> &'static str {
         match self.status {
             StatusCode::NOT_FOUND => "It may have been deleted or renamed, or belong to another project.",
-            StatusCode::FORBIDDEN => "Ask an administrator for a wider scope, or log in as somebody else.",
+            StatusCode::FORBIDDEN => "If it needs more than you may, ask an owner, or log in as somebody else.",
             StatusCode::SERVICE_UNAVAILABLE => {
                 "Nothing that was accepted is lost. Load the page again in a moment; if it stays, run `postrider doctor` on the server."
             }

@@ -52,11 +52,16 @@ impl Posted {
     }
 }
 
+/// A longer way is none of ours, and a header that long is refused by clients.
+const WAY_BYTES_MAX: usize = 2048;
+
 /// A way that stays in the dashboard; anything else would send people elsewhere.
 pub fn safe_way(way: &str) -> Option<&str> {
     let is_ours = way == "/ui" || way.starts_with("/ui/") || way.starts_with("/ui?");
+    let is_short = way.len() <= WAY_BYTES_MAX;
+    let climbs = way.split(['/', '?', '#']).any(|segment| segment == ".." || segment == ".");
     let is_plain = way.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
-    (is_ours && is_plain).then_some(way)
+    (is_ours && is_plain && is_short && !climbs).then_some(way)
 }
 
 impl FromRequestParts<Board> for Form {
@@ -97,10 +102,20 @@ mod tests {
         for way in ["/ui", "/ui/projects/p?x=1", "/ui?x"] {
             assert_eq!(safe_way(way), Some(way));
         }
-        for way in
-            ["", "/", "//elsewhere", "/ui\\elsewhere", "/uix", "https://elsewhere/ui", "/ui/\r\nx", "javascript:x"]
-        {
+        for way in [
+            "",
+            "/",
+            "//elsewhere",
+            "/ui\\elsewhere",
+            "/uix",
+            "https://elsewhere/ui",
+            "/ui/\r\nx",
+            "javascript:x",
+            "/ui/../..//elsewhere",
+            "/ui/.",
+        ] {
             assert_eq!(safe_way(way), None, "{way}");
         }
+        assert_eq!(safe_way(&format!("/ui/{}", "x".repeat(WAY_BYTES_MAX))), None);
     }
 }

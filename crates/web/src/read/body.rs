@@ -10,21 +10,32 @@ use http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt;
 use tokio::time::Sleep;
 
+use super::budget::Budget;
 use crate::problem::Problem;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BodyBounds {
     /// Of the content that is stored (D07). JSON around it, and base64, make the request itself larger.
     pub body_bytes_max: u64,
+    /// Of all bodies that are being collected together; one that does not fit is answered 503.
+    pub budget: Budget,
     /// How often progress is looked at.
     pub window: Duration,
     /// Bytes that must have come in each window; a caller below is answered 408.
     pub window_bytes_min: usize,
 }
 
+/// `bodies_bytes_max`
+const BODIES_BYTES_MAX: u64 = 256 << 20;
+
 impl Default for BodyBounds {
     fn default() -> Self {
-        BodyBounds { body_bytes_max: 8 << 20, window: Duration::from_secs(10), window_bytes_min: 4096 }
+        BodyBounds {
+            body_bytes_max: 8 << 20,
+            budget: Budget::new(BODIES_BYTES_MAX),
+            window: Duration::from_secs(10),
+            window_bytes_min: 4096,
+        }
     }
 }
 
@@ -104,10 +115,14 @@ async fn collect_at_most(
         return Err(too_large(bytes_max));
     }
     let mut collected = BytesMut::new();
+    let mut share = bounds.budget.share();
     let mut body = Paced::new(body, bounds);
     while let Some(data) = body.next().await? {
         if (collected.len() + data.len()) as u64 > bytes_max {
             return Err(too_large(bytes_max));
+        }
+        if !share.grow(data.len() as u64) {
+            return Err(Problem::unavailable("too many request bodies are under way (`bodies_bytes_max`): come again"));
         }
         collected.extend_from_slice(&data);
     }

@@ -3,6 +3,7 @@
 //! It must not know what a request is for.
 
 mod body;
+mod budget;
 mod compact;
 mod fields;
 mod lines;

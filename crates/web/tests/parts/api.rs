@@ -87,7 +87,8 @@ impl Api {
         let key = ensure_admin_key(&*store, None, &*dice).await.unwrap().expect("a new store has no key");
         assert_eq!(ensure_admin_key(&*store, None, &*dice).await.unwrap(), None, "a key is shown once");
         let admin = AdminKey::load(&*store as &dyn StoreRead).await.unwrap();
-        let body = BodyBounds { body_bytes_max: 1000, window: Duration::from_millis(200), window_bytes_min: 100 };
+        let window = Duration::from_millis(200);
+        let body = BodyBounds { body_bytes_max: 1000, window, window_bytes_min: 100, ..BodyBounds::default() };
         let state = AppState::new(engine.clone(), clock.clone(), ApiOptions { body, ..ApiOptions::default() });
         let service = service(state, admin, clock);
         let running = Running::start(service, ServerLimits::default()).await;

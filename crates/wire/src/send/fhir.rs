@@ -43,11 +43,22 @@ pub(super) fn read(reply: Reply, sent: &Outgoing) -> Reply {
     match answer.status {
         // F22: the server says that a condition failed and seldom whose.
         Some(412) => said.conditional = bundle::conditional(&sent.body),
-        Some(200..300) => said.remark = said.remark.take().or_else(|| remark(&said, sent)),
+        Some(200..300) => {
+            said.missing = missing(&said, sent);
+            said.remark = said.remark.take().or_else(|| remark(&said, sent));
+        }
         _ => said.remark = None,
     }
     answer.said = Some(Said::Fhir(Box::new(said)));
     Reply::Answered(answer)
+}
+
+/// Each entry of a batch is answered by one entry, in order (FHIR, http.html#transaction-response). What cannot be read, or says nothing of entries at
+/// all, stays what its status says (D24).
+fn missing(said: &FhirAnswer, sent: &Outgoing) -> usize {
+    let is_refusal = said.issues.iter().any(|issue| matches!(&*issue.severity, "fatal" | "error"));
+    let speaks_of_entries = said.resource_type.as_deref() == Some("Bundle") || is_refusal;
+    if speaks_of_entries { bundle::entries(&sent.body).saturating_sub(said.entries.len()) } else { 0 }
 }
 
 /// What is worth a word though it was delivered.

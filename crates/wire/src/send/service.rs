@@ -10,7 +10,7 @@ use http::{Method, Request, Uri};
 use http_body_util::Full;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use postrider_core::connection::{Connection, DataFormat, QUEUE_RESPONSE_HOOK, Target};
-use postrider_core::message::HeaderList;
+use postrider_core::message::{HeaderList, is_ours};
 use postrider_core::{Secret, SettingError, verdict};
 
 use super::Outgoing;
@@ -20,8 +20,12 @@ use super::route::Route;
 
 /// What a request that a channel accepted was let in for: the name of the security definition. Written by us alone.
 pub const AUTHENTICATED: &str = "x-postrider-authenticated";
-/// How all headers of ours begin; nobody else's are passed on.
-pub const OURS: &str = "x-postrider-";
+/// The source that a webhook came in at, whether its signature was verified, and its query. Written by us alone as well.
+pub const SOURCE: &str = "x-postrider-source";
+pub const VERIFIED: &str = "x-postrider-verified";
+pub const QUERY: &str = "x-postrider-query";
+/// What intake writes and a service is to see; all else of ours is written anew for each run.
+const OF_INTAKE: [&str; 4] = [AUTHENTICATED, SOURCE, VERIFIED, QUERY];
 
 const CID: HeaderName = HeaderName::from_static("x-postrider-cid");
 const MSG_ID: HeaderName = HeaderName::from_static("x-postrider-msg-id");
@@ -68,7 +72,7 @@ impl ServiceRun {
 
 /// Our own words in a host's answer are for the server and not for the caller.
 pub fn without_ours(headers: &HeaderList) -> HeaderList {
-    let pairs = headers.iter().filter(|(name, _)| !name.to_ascii_lowercase().starts_with(OURS));
+    let pairs = headers.iter().filter(|(name, _)| !is_ours(name));
     let pairs: Vec<(String, String)> = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     HeaderList::try_from(pairs).unwrap_or_default()
 }
@@ -113,7 +117,7 @@ fn headers(route: &Route, run: &ServiceRun, outgoing: &Outgoing) -> Result<Heade
     for (name, value) in head.headers.iter() {
         let unsendable = || Unsendable::Header(name.to_owned());
         let field = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unsendable())?;
-        let of_ours = field.as_str().starts_with(OURS) && field.as_str() != AUTHENTICATED;
+        let of_ours = is_ours(field.as_str()) && !OF_INTAKE.contains(&field.as_str());
         if of_ours || is_of_one_hop(&field) || named_as_hop.as_ref().is_some_and(|hops| hops.contains(&field)) {
             continue;
         }

@@ -102,3 +102,13 @@ fn z03_what_an_endpoint_has_not_is_refused() {
         assert!(refused(keys).starts_with(&format!("`{field}`")), "{field}");
     }
 }
+
+/// Without order, which is what an endpoint has unless it is asked for, several go at once (D17).
+#[test]
+fn d17_an_endpoint_takes_a_concurrency_unless_it_is_ordered() {
+    for (keys, wanted) in [(json!({}), 5), (json!({"concurrency": 7}), 7), (json!({"ordered": true}), 1)] {
+        let (_, policy) = endpoint(keys.clone());
+        assert_eq!(policy.queue.concurrency, wanted, "{keys}");
+    }
+    assert!(refused(json!({"ordered": true, "concurrency": 2})).starts_with("`concurrency`"));
+}

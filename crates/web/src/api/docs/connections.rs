@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::super::connections::OURS;
 use super::{CONFLICT, FULL, names_a_connection};
-use crate::openapi::{self, Member, Operation, Schema, Tag, always, optional, shapes};
+use crate::openapi::{self, Member, Operation, Schema, Tag, always, optional, shapes, sometimes};
 
 fn of_each_kind(schema: fn(ConnectionKind) -> Schema) -> Schema {
     Schema::either(ConnectionKind::CONNECTIONS.map(schema))
@@ -88,6 +88,7 @@ pub(super) fn ours() -> [Member; 6] {
         always("waiting", Schema::count()),
         always("dead", Schema::count()),
         always("oldestWaitingSince", shapes::time_or_null()),
+        sometimes("listening", Schema::flag().describe("Of channels with a port of their own: whether this server listens there; if not, `warnings` says why.")),
         always(
             "blocked",
             Schema::words(AckCode::ALL.map(AckCode::as_str))

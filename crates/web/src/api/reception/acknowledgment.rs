@@ -83,6 +83,10 @@ pub fn of_run(outcome: &Outcome, soap: Option<&SoapDoor>, only_head: bool) -> Re
         Some(answer) if has_no_service(answer) => {
             refused(Problem::new(StatusCode::BAD_GATEWAY, "the service of this channel is not there"), soap)
         }
+        // 101 would hand the connection over, and nobody knows what to make of a status beyond 599.
+        Some(answer) if answer.status.is_some_and(|status| !(200..=599).contains(&status)) => {
+            refused(Problem::new(StatusCode::BAD_GATEWAY, "the service answered with a status that is none"), soap)
+        }
         // A fault is what callers of SOAP can read.
         Some(answer) if soap.is_some() && outcome.state != OutcomeState::IsOk && !is_xml(answer) => {
             refused(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the service failed"), soap)
@@ -147,6 +151,21 @@ mod tests {
                 operations: Vec::new(),
             };
             assert_eq!(type_of(text.as_bytes(), Some(&soap)), "text/xml; charset=utf-8");
+        }
+    }
+
+    #[test]
+    fn z40_a_status_that_is_none_for_an_answer_is_a_bad_gateway() {
+        for (status, wanted) in [(101, 502), (103, 502), (600, 502), (999, 502), (200, 200), (304, 304), (503, 503)] {
+            let outcome = Outcome {
+                state: OutcomeState::IsOk,
+                msg_id: None,
+                cid: postrider_core::id::Cid::from_stored("c"),
+                error: None,
+                failure: None,
+                response: Some(Answer { status: Some(status), ..Answer::default() }),
+            };
+            assert_eq!(of_run(&outcome, None, false).status().as_u16(), wanted, "{status}");
         }
     }
 

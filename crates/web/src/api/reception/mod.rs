@@ -17,7 +17,7 @@ use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use postrider_core::channel_path::is_reserved;
 use postrider_core::connection::{Connection, SoapDoor};
-use postrider_core::message::{HeaderList, Message, MessageError, RequestHead};
+use postrider_core::message::{HeaderList, Message, MessageError, RequestHead, is_ours};
 use postrider_engine::{AUTHENTICATED_HEADER, Accepted, Admission, At, Doorkeeper, Refusal, SendOptions};
 
 use super::raw::{HOP_BY_HOP, named_by_connection};
@@ -28,8 +28,6 @@ use crate::read::collect_content;
 use acknowledgment::Told;
 use envelope::Asked;
 
-/// How our own headers begin: nobody else may write them.
-const OURS: &str = "x-postrider-";
 /// What frames a request, and is written anew.
 const FRAMING: [&str; 3] = ["host", "content-length", "expect"];
 /// How long a caller is asked to wait when nothing can be taken.
@@ -222,7 +220,7 @@ fn kept(headers: &HeaderMap, doorkeeper: &Doorkeeper, security: Option<&str>) ->
         let text = name.as_str();
         HOP_BY_HOP.contains(&text)
             || FRAMING.contains(&text)
-            || text.starts_with(OURS)
+            || is_ours(text)
             || doorkeeper.proof_in() == Some(name)
             || named.iter().any(|hop| hop == text)
     };

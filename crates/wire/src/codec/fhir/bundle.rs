@@ -21,6 +21,13 @@ pub fn conditional(body: &[u8]) -> Vec<usize> {
     numbered.map(|(at, _)| at + 1).collect()
 }
 
+/// How many entries a batch or a transaction has; 0 for what is none in JSON.
+pub fn entries(body: &[u8]) -> usize {
+    let Ok(bundle) = serde_json::from_slice::<Value>(body) else { return 0 };
+    let is_asked = bundle["resourceType"] == "Bundle" && (bundle["type"] == "transaction" || bundle["type"] == "batch");
+    if is_asked { bundle["entry"].as_array().map_or(0, Vec::len) } else { 0 }
+}
+
 /// Entries that would write one resource twice, from 1: some servers keep one of them and say nothing (F14).
 pub fn repeated(body: &[u8]) -> Option<(usize, usize)> {
     let bundle: Value = serde_json::from_slice(body).ok()?;
