@@ -12,9 +12,8 @@ use http_body_util::{BodyExt, Full};
 use postrider_core::Wait;
 use postrider_engine::{Engine, EngineOptions, Service, SystemClock, SystemDice};
 use postrider_store::{SqliteOptions, SqliteStore, Store};
-use postrider_web::{AdminKey, ApiOptions, AppState};
+use postrider_web::{AdminKey, Answers as _, ApiOptions, AppState, Front};
 use postrider_wire::{Egress, HttpOptions, Senders};
-use tower::ServiceExt as _;
 
 use crate::client::{BoxedAnswer, Client, ClientError, Routes};
 use crate::key_file::{self, KeyFile};
@@ -112,14 +111,13 @@ impl Postrider {
     }
 }
 
-struct Local(axum::Router);
+struct Local(Front);
 
 impl Routes for Local {
     fn answer(&self, request: Request<Full<Bytes>>) -> BoxedAnswer {
-        let router = self.0.clone();
+        let answering = self.0.answer(request.map(axum::body::Body::new));
         Box::pin(async move {
-            let Ok(answer) = router.oneshot(request).await;
-            let (head, body) = answer.into_parts();
+            let (head, body) = answering.await.into_parts();
             let bytes = body.collect().await.map_err(|error| error.to_string())?.to_bytes();
             Ok(Response::from_parts(head, bytes))
         })

@@ -13,12 +13,13 @@ use postrider_core::Timestamp;
 
 use crate::api::while_starting;
 use crate::problem::Problem;
+use crate::server::Answers;
 
 /// Clones share it.
 #[derive(Clone)]
 pub struct Entrance {
-    before: Router,
-    api: Arc<OnceLock<Router>>,
+    before: Arc<dyn Answers>,
+    then: Arc<OnceLock<Arc<dyn Answers>>>,
 }
 
 impl Entrance {
@@ -28,23 +29,24 @@ impl Entrance {
             .route("/health/live", get(async move || uncached(while_starting(true, since))))
             .route("/health/ready", get(async move || uncached(while_starting(false, since))))
             .fallback(async || come_again());
-        Entrance { before, api: Arc::default() }
+        Entrance { before: Arc::new(before), then: Arc::default() }
     }
 
-    /// From now on the API answers; a second call changes nothing.
-    pub fn open(&self, api: Router) {
-        let _ = self.api.set(api);
+    /// From now on this answers; a second call changes nothing.
+    pub fn open(&self, then: impl Answers) {
+        let _ = self.then.set(Arc::new(then));
     }
 
     /// Who answers a request that comes now.
-    pub fn service(&self) -> Router {
-        self.api.get().unwrap_or(&self.before).clone()
+    pub fn service(&self) -> &Arc<dyn Answers> {
+        self.then.get().unwrap_or(&self.before)
     }
 }
 
-impl From<Router> for Entrance {
-    fn from(api: Router) -> Entrance {
-        Entrance { before: Router::new(), api: Arc::new(OnceLock::from(api)) }
+impl<A: Answers> From<A> for Entrance {
+    fn from(answers: A) -> Entrance {
+        let answers: Arc<dyn Answers> = Arc::new(answers);
+        Entrance { before: Arc::clone(&answers), then: Arc::new(OnceLock::from(answers)) }
     }
 }
 

@@ -6,21 +6,19 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use axum::extract::{MatchedPath, Request, State};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::extract::Request;
+use axum::response::Response;
 use http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
-use http::{HeaderValue, Method};
+use http::HeaderValue;
 use postrider_core::access::{Scope, ScopeSet};
 use postrider_core::id::ProjectId;
 use postrider_engine::{Actor, Engine, KeyHolder, KeyRefused};
 use postrider_store::User;
 
-use crate::api::{RemoteAnswer, idempotency};
+use crate::api::RemoteAnswer;
 use crate::auth::{AdminKey, presented_keys};
-use crate::keyed::Keyed;
 use crate::problem::Problem;
-use crate::routes::{Needs, PROJECT, Rules};
+use crate::routes::{Needs, PROJECT, Rule};
 
 /// Where a connection came from; the server puts it into each request.
 #[derive(Clone, Copy, Debug)]
@@ -105,30 +103,10 @@ impl Caller {
 pub struct Gate {
     pub engine: Engine,
     pub admin: AdminKey,
-    pub rules: Rules,
-    pub keyed: Arc<Keyed>,
-}
-
-/// The middleware. Whoever passes is in the request's extensions; every answer leaves with headers that keep it safe.
-pub async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
-    let response = match gate.judge(&request) {
-        Ok(None) => next.run(request).await,
-        Ok(Some(caller)) => {
-            request.extensions_mut().insert(caller);
-            if gate.answers_once(&request) {
-                // In a box: it is seldom, and its future large.
-                Box::pin(Arc::clone(&gate.keyed).answer(request, next)).await
-            } else {
-                next.run(request).await
-            }
-        }
-        Err(problem) => problem.into_response(),
-    };
-    with_safe_headers(response)
 }
 
 /// No answer of the API is to be kept by a cache or guessed at by a browser.
-fn with_safe_headers(mut response: Response) -> Response {
+pub fn with_safe_headers(mut response: Response) -> Response {
     if response.extensions().get::<RemoteAnswer>().is_some() {
         return response;
     }
@@ -139,18 +117,12 @@ fn with_safe_headers(mut response: Response) -> Response {
 }
 
 impl Gate {
-    /// Whether the request has an idempotency key that its handler does not see to (D15).
-    fn answers_once(&self, request: &Request) -> bool {
-        if *request.method() != Method::POST || !request.headers().contains_key(idempotency::HEADER) {
-            return false;
-        }
-        let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
-        path.and_then(|path| self.rules.get(path)).is_some_and(|rule| rule.answers_once(request.method()))
-    }
-
-    fn judge(&self, request: &Request) -> Result<Option<Caller>, Problem> {
-        let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
-        let rule = path.and_then(|path| self.rules.get(path));
+    /// Who is let in to the path of this rule; where none is needed, nobody. Without a rule there is no such path.
+    ///
+    /// # Errors
+    /// What whoever is not let in is told.
+    pub fn judge(&self, request: &Request, found: Option<(&str, &Rule)>) -> Result<Option<Caller>, Problem> {
+        let (path, rule) = found.unzip();
         let needs = rule.and_then(|rule| rule.needs(request.method()));
         match (rule, needs) {
             (_, Some(Needs::Nobody)) => return Ok(None),

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::Body;
 use axum::extract::Request;
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, LOCATION};
@@ -21,6 +20,7 @@ use postrider_store::{Claimed, KeptAnswer};
 use tokio::sync::watch;
 
 use crate::api::{caller_cid, idempotency};
+use crate::dispatch::Next;
 use crate::gate::Caller;
 use crate::problem::Problem;
 use crate::read::{BodyBounds, collect, decoded};

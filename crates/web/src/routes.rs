@@ -1,18 +1,19 @@
 //! Routes together with what they need and what they are: a route cannot be added without saying who may take it, nor without its description.
 //!
-//! The builder keeps one table of rules beside the router. The gate lets nothing through that has no rule in it, and the OpenAPI document is made of
+//! The builder keeps one table of rules beside the handlers. The gate lets nothing through that has no rule in it, and the OpenAPI document is made of
 //! it. It must not know what a handler does.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use axum::Router;
+use axum::extract::Request;
 use axum::handler::Handler;
-use axum::routing::{MethodFilter, any, on};
 use http::Method;
 use postrider_core::access::ScopeSet;
 
 use crate::api::Site;
 use crate::openapi::Describe;
+use crate::server::Answering;
 
 /// The segment that names the project; whatever is below it is of that project.
 pub const PROJECT: &str = "/api/v1/projects/{project}";
@@ -99,10 +100,30 @@ impl Rule {
 /// Every path there is. Order has no meaning.
 pub type Rules = BTreeMap<&'static str, Rule>;
 
+/// A handler, whatever it takes out of a request.
+pub type Handle = Arc<dyn Fn(Request, Site) -> Answering + Send + Sync>;
+
+/// The handlers of one path.
+#[derive(Default)]
+pub struct Handlers {
+    of_methods: Vec<(Method, Handle)>,
+    /// Every method is taken, known or not.
+    of_any: Option<Handle>,
+}
+
+impl Handlers {
+    /// A path that answers GET answers HEAD; the body of that answer is not sent.
+    pub fn of(&self, method: &Method) -> Option<&Handle> {
+        let method = if *method == Method::HEAD { &Method::GET } else { method };
+        let handle = self.of_methods.iter().find(|(known, _)| known == method).map(|(_, handle)| handle);
+        handle.or(self.of_any.as_ref())
+    }
+}
+
 /// Routes as they are added.
 #[derive(Default)]
 pub struct Routes {
-    router: Router<Site>,
+    handlers: BTreeMap<&'static str, Handlers>,
     rules: Rules,
 }
 
@@ -111,7 +132,7 @@ impl Routes {
     #[must_use]
     pub fn get<H, T>(self, path: &'static str, needs: Needs, handler: H, describe: Describe) -> Self
     where
-        H: Handler<T, Site>,
+        H: Handler<T, Site, Future = Answering>,
         T: 'static,
     {
         self.add(Method::GET, path, Entry { needs, describe, answers_once: false }, handler)
@@ -120,7 +141,7 @@ impl Routes {
     #[must_use]
     pub fn post<H, T>(self, path: &'static str, needs: Needs, handler: H, describe: Describe) -> Self
     where
-        H: Handler<T, Site>,
+        H: Handler<T, Site, Future = Answering>,
         T: 'static,
     {
         self.add(Method::POST, path, Entry { needs, describe, answers_once: true }, handler)
@@ -130,7 +151,7 @@ impl Routes {
     #[must_use]
     pub fn post_keyed<H, T>(self, path: &'static str, needs: Needs, handler: H, describe: Describe) -> Self
     where
-        H: Handler<T, Site>,
+        H: Handler<T, Site, Future = Answering>,
         T: 'static,
     {
         self.add(Method::POST, path, Entry { needs, describe, answers_once: false }, handler)
@@ -139,7 +160,7 @@ impl Routes {
     #[must_use]
     pub fn put<H, T>(self, path: &'static str, needs: Needs, handler: H, describe: Describe) -> Self
     where
-        H: Handler<T, Site>,
+        H: Handler<T, Site, Future = Answering>,
         T: 'static,
     {
         self.add(Method::PUT, path, Entry { needs, describe, answers_once: false }, handler)
@@ -148,7 +169,7 @@ impl Routes {
     #[must_use]
     pub fn patch<H, T>(self, path: &'static str, needs: Needs, handler: H, describe: Describe) -> Self
     where
-        H: Handler<T, Site>,
+        H: Handler<T, Site, Future = Answering>,
         T: 'static,
     {
         self.add(Method::PATCH, path, Entry { needs, describe, answers_once: false }, handler)
@@ -157,7 +178,7 @@ impl Routes {
     #[must_use]
     pub fn delete<H, T>(self, path: &'static str, needs: Needs, handler: H, describe: Describe) -> Self
     where
-        H: Handler<T, Site>,
+        H: Handler<T, Site, Future = Answering>,
         T: 'static,
     {
         self.add(Method::DELETE, path, Entry { needs, describe, answers_once: false }, handler)
@@ -167,27 +188,35 @@ impl Routes {
     #[must_use]
     pub fn any<H, T>(mut self, path: &'static str, needs: Needs, handler: H, describe: Describe) -> Self
     where
-        H: Handler<T, Site>,
+        H: Handler<T, Site, Future = Answering>,
         T: 'static,
     {
-        self.router = self.router.route(path, any(handler));
+        self.handlers.entry(path).or_default().of_any = Some(handle(handler));
         self.rules.entry(path).or_default().of_any = Some(Entry { needs, describe, answers_once: false });
         self
     }
 
     fn add<H, T>(mut self, method: Method, path: &'static str, entry: Entry, handler: H) -> Self
     where
-        H: Handler<T, Site>,
+        H: Handler<T, Site, Future = Answering>,
         T: 'static,
     {
-        let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::TRACE);
-        self.router = self.router.route(path, on(filter, handler));
+        self.handlers.entry(path).or_default().of_methods.push((method.clone(), handle(handler)));
         self.rules.entry(path).or_default().of_methods.push((method, entry));
         self
     }
 
-    /// The router, as yet without the gate, and the rules for it.
-    pub fn finish(self) -> (Router<Site>, Rules) {
-        (self.router, self.rules)
+    /// The handlers, as yet without the gate, and the rules for it.
+    pub fn finish(self) -> (BTreeMap<&'static str, Handlers>, Rules) {
+        (self.handlers, self.rules)
     }
+}
+
+/// The future of a function is in a box already: nothing is boxed twice.
+fn handle<H, T>(handler: H) -> Handle
+where
+    H: Handler<T, Site, Future = Answering>,
+    T: 'static,
+{
+    Arc::new(move |request, site| handler.clone().call(request, site))
 }

@@ -35,7 +35,7 @@ mod publish_batch;
 mod queues;
 mod raw;
 mod raw_answer;
-mod reception;
+pub(crate) mod reception;
 mod schedule;
 mod security;
 mod send;
@@ -61,10 +61,8 @@ pub use table::routes;
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Request};
-use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
@@ -81,11 +79,13 @@ use postrider_engine::{Clock, ConnectionRef, Engine};
 use postrider_store::{Jobs, StoreRead};
 use serde_json::{Value, json};
 
-use self::reception::{Reception, receive};
+use self::reception::Reception;
 use crate::auth::AdminKey;
-use crate::gate::{Caller, Gate, admit};
+use crate::dispatch::Dispatch;
+use crate::front::Front;
+use crate::gate::{Caller, Gate};
 use crate::keyed::Keyed;
-use crate::problem::{Problem, nothing_here};
+use crate::problem::Problem;
 use crate::read::{BodyBounds, Fields, Query, Segments, collect, delivery_id};
 
 /// The API's own limits.
@@ -204,26 +204,21 @@ impl FromRequestParts<Site> for Acting {
 }
 
 /// All routes, behind the gate and with a problem for everything that goes wrong; the channels' addresses in front of them.
-pub fn router(state: AppState, admin: AdminKey) -> Router {
-    let api = api(state.clone(), admin.clone());
-    with_channels(api, state, admin)
+pub fn router(state: AppState, admin: AdminKey) -> Front {
+    let api = Arc::new(api(state.clone(), admin.clone()));
+    Front::new(reception(state, admin), None, api)
 }
 
-/// Puts the channels' addresses in front of whatever else there is (D16).
-pub(crate) fn with_channels(others: Router, state: AppState, admin: AdminKey) -> Router {
-    let reception = Arc::new(Reception(AppState { admin: Some(admin), ..state }));
-    others.layer(from_fn_with_state(reception, receive))
+/// The channels' addresses.
+pub(crate) fn reception(state: AppState, admin: AdminKey) -> Reception {
+    Reception(AppState { admin: Some(admin), ..state })
 }
 
-/// The same without channels.
-pub(crate) fn api(state: AppState, admin: AdminKey) -> Router {
-    let (router, rules) = table::routes().finish();
+/// The routes without channels.
+pub(crate) fn api(state: AppState, admin: AdminKey) -> Dispatch {
     let keyed = Keyed::new(state.engine.clone(), Arc::clone(&state.clock), state.options.body.clone());
-    let gate = Arc::new(Gate { engine: state.engine.clone(), admin: admin.clone(), rules, keyed: Arc::new(keyed) });
-    router
-        .fallback(async || nothing_here())
-        .layer(from_fn_with_state(gate, admit))
-        .with_state(Site(Arc::new(AppState { admin: Some(admin), ..state })))
+    let gate = Gate { engine: state.engine.clone(), admin: admin.clone() };
+    Dispatch::new(table::routes(), gate, keyed, Site(Arc::new(AppState { admin: Some(admin), ..state })))
 }
 
 /// A request's JSON object, read within the limits, and its bytes.

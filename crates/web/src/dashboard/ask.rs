@@ -2,7 +2,8 @@
 //!
 //! So a page can do nothing that the API does not allow the same person, and is refused in the same words. It must not know what is asked for.
 
-use axum::Router;
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::response::Response;
 use http::header::CONTENT_TYPE;
@@ -12,8 +13,8 @@ use postrider_core::log;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tower::ServiceExt as _;
 
+use crate::dispatch::Dispatch;
 use crate::gate::Caller;
 
 /// Why the API did not do it.
@@ -53,13 +54,13 @@ struct ProblemShape {
 /// The API on behalf of one caller.
 #[derive(Clone)]
 pub struct Api {
-    router: Router,
+    api: Arc<Dispatch>,
     caller: Caller,
 }
 
 impl Api {
-    pub fn new(router: Router, caller: Caller) -> Api {
-        Api { router, caller }
+    pub fn new(api: Arc<Dispatch>, caller: Caller) -> Api {
+        Api { api, caller }
     }
 
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Refused> {
@@ -95,7 +96,7 @@ impl Api {
             request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
         request.extensions_mut().insert(self.caller.clone());
-        let Ok(response) = self.router.clone().oneshot(request).await;
+        let response = self.api.answer(request).await;
         if response.status().is_success() {
             return Ok(response);
         }

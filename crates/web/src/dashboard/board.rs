@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use postrider_core::Timestamp;
 use postrider_engine::{Clock, Engine};
 
@@ -10,13 +9,14 @@ use super::frame::Flashes;
 use super::live::Live;
 use super::session::Sessions;
 use crate::auth::AdminKey;
+use crate::dispatch::Dispatch;
 
 /// Clones share it.
 #[derive(Clone)]
 pub struct Board(Arc<Inner>);
 
 struct Inner {
-    api: Router,
+    api: Arc<Dispatch>,
     engine: Engine,
     admin: AdminKey,
     clock: Arc<dyn Clock>,
@@ -26,14 +26,14 @@ struct Inner {
 }
 
 impl Board {
-    pub fn new(api: Router, engine: Engine, admin: AdminKey, clock: Arc<dyn Clock>) -> Board {
+    pub fn new(api: Arc<Dispatch>, engine: Engine, admin: AdminKey, clock: Arc<dyn Clock>) -> Board {
         let (sessions, flashes, live) = Default::default();
         Board(Arc::new(Inner { api, engine, admin, clock, sessions, flashes, live }))
     }
 
     /// The routes that answer everybody else, gate included.
-    pub fn api(&self) -> Router {
-        self.0.api.clone()
+    pub fn api(&self) -> Arc<Dispatch> {
+        Arc::clone(&self.0.api)
     }
 
     /// For sessions: whose key it is, and random bits. Pages ask the API.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::response::Redirect;
 use axum::routing::get;
@@ -17,8 +16,9 @@ use super::{
     account, acts, assets, body, bulk, configuration, connection, connections, endpoints, first, history, jobs, keys,
     lists, live, log_in, one, overview, projects, schedule, security, subscriptions, theme, topics, users,
 };
-use crate::api::{AppState, api, with_channels};
+use crate::api::{AppState, api, reception};
 use crate::auth::AdminKey;
+use crate::front::Front;
 
 /// Whoever is logged in, with whatever scopes.
 const ANYBODY: Opens = Opens::Session(ScopeSet::NONE);
@@ -36,10 +36,10 @@ macro_rules! in_project {
 }
 
 /// Everything that a server answers: channels, the API, the dashboard, and `/`, which leads to it unless a channel has it (D16).
-pub fn site(state: AppState, admin: AdminKey, clock: Arc<dyn Clock>) -> Router {
+pub fn site(state: AppState, admin: AdminKey, clock: Arc<dyn Clock>) -> Front {
     let engine = state.engine().clone();
-    let api = api(state.clone(), admin.clone());
-    let board = Board::new(api.clone(), engine, admin.clone(), clock);
+    let api = Arc::new(api(state.clone(), admin.clone()));
+    let board = Board::new(Arc::clone(&api), engine, admin.clone(), clock);
     let (pages, doors) = pages().finish();
     let door = Arc::new(Door { board: board.clone(), doors });
     let dashboard = pages
@@ -47,7 +47,7 @@ pub fn site(state: AppState, admin: AdminKey, clock: Arc<dyn Clock>) -> Router {
         .layer(from_fn_with_state(door, open))
         .with_state(board)
         .route("/", get(async || Redirect::temporary("/ui")));
-    with_channels(dashboard.fallback_service(api), state, admin)
+    Front::new(reception(state, admin), Some(dashboard), api)
 }
 
 fn pages() -> Pages {

@@ -15,4 +15,4 @@ pub use compact::{NESTING_MAX, compact};
 pub use fields::{Fields, Given, essence, object_pairs};
 pub use lines::Lines;
 pub use query::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, Query};
-pub use segments::{Segments, decoded, delivery_id};
+pub use segments::{Pattern, Segments, decoded, delivery_id};

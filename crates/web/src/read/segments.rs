@@ -2,29 +2,29 @@
 
 use std::str::FromStr;
 
-use axum::extract::{FromRequestParts, RawPathParams};
+use axum::extract::FromRequestParts;
 use http::request::Parts;
 use postrider_core::id::DeliveryId;
 
 use crate::problem::Problem;
 
+/// The path of the route that a request is for, with its variables in braces. Whoever has matched it puts it into the request.
+#[derive(Clone, Copy, Debug)]
+pub struct Pattern(pub &'static str);
+
 #[derive(Debug)]
-pub struct Segments(Vec<(String, String)>);
+pub struct Segments(Vec<(&'static str, String)>);
 
 impl<S: Send + Sync> FromRequestParts<S> for Segments {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let params = RawPathParams::from_request_parts(parts, state).await.map_err(|_| {
-            Problem::bad_request("path", "the path is not UTF-8 once it is percent-decoded", "percent-encoded UTF-8")
-        })?;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let pattern = parts.extensions.get::<Pattern>().map_or("", |pattern| pattern.0);
         let mut segments = Vec::new();
-        for (name, value) in &params {
-            if value.contains(['/', '\0']) {
-                let message = format!("the `{name}` in the path has a `/` or a NUL in it");
-                return Err(Problem::bad_request(name, message, "a name without `/` and NUL"));
+        for (known, sent) in pattern.split('/').zip(parts.uri.path().split('/')) {
+            if let Some(name) = known.strip_prefix('{').and_then(|known| known.strip_suffix('}')) {
+                segments.push((name, decoded(name, sent)?));
             }
-            segments.push((name.to_owned(), value.to_owned()));
         }
         Ok(Segments(segments))
     }
@@ -40,7 +40,7 @@ impl Segments {
 
     /// Empty for a segment that the route does not have.
     pub fn get(&self, name: &str) -> &str {
-        self.0.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+        self.0.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
     }
 }
 

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use axum::response::IntoResponse;
 use futures_util::FutureExt;
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
@@ -180,7 +181,7 @@ async fn connection(
     let stream = PatientStream::new(stream, patience.clone());
     let handler = hyper::service::service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer);
-        answer(service.service(), request, InService::begin(patience.clone()))
+        Box::pin(answer(service.service().answer(request.map(Body::new)), InService::begin(patience.clone())))
     });
     let mut connection = hyper::server::conn::http1::Builder::new()
         // Waiting for a head is bounded by the stream itself, which tells an idle connection from a slow head.
@@ -206,26 +207,37 @@ async fn connection(
     linger(connection.into_parts().io.into_inner().into_inner(), at_most).await;
 }
 
-type Answer = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+/// An answer that is being made.
+pub type Answering = Pin<Box<dyn Future<Output = Response<Body>> + Send>>;
 
-fn answer(service: Router, request: Request<Incoming>, in_service: InService) -> Answer {
-    Box::pin(async move {
-        let handled = std::panic::AssertUnwindSafe(service.oneshot(request.map(Body::new))).catch_unwind().await;
-        let response = match handled {
-            Ok(Ok(response)) => response,
-            Err(_) => {
-                tracing::error!(
-                    event = log::HTTP_HANDLER_PANICKED,
-                    "a request handler panicked; the request was answered 500"
-                );
-                axum::response::IntoResponse::into_response(Problem::new(
-                    StatusCode::INTERNAL_SERVER_ERROR,
-                    "something failed on our side; the server goes on",
-                ))
-            }
-        };
-        Ok(response.map(|body| in_service.until_sent(body)))
-    })
+/// Whatever answers requests.
+pub trait Answers: Send + Sync + 'static {
+    fn answer(&self, request: Request<Body>) -> Answering;
+}
+
+impl Answers for Router {
+    fn answer(&self, request: Request<Body>) -> Answering {
+        let router = self.clone();
+        Box::pin(async move {
+            let Ok(response) = router.oneshot(request).await;
+            response
+        })
+    }
+}
+
+async fn answer(answering: Answering, in_service: InService) -> Result<Response<Body>, Infallible> {
+    let response = match std::panic::AssertUnwindSafe(answering).catch_unwind().await {
+        Ok(response) => response,
+        Err(_) => {
+            tracing::error!(
+                event = log::HTTP_HANDLER_PANICKED,
+                "a request handler panicked; the request was answered 500"
+            );
+            let detail = "something failed on our side; the server goes on";
+            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).into_response()
+        }
+    };
+    Ok(response.map(|body| in_service.until_sent(body)))
 }
 
 /// Ends our side first and reads on for a moment: closing with unread bytes would reset the connection, and the caller would lose the answer.

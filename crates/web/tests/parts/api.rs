@@ -11,7 +11,7 @@ use postrider_core::message::HeaderList;
 use postrider_core::{Answer, Reply, Timestamp, Wait};
 use postrider_engine::{Clock, Engine, EngineOptions, Keyring, MasterKey, SystemClock, SystemDice};
 use postrider_store::{MemoryStore, Project, ProjectSettings, Store, StoreRead};
-use postrider_web::{AdminKey, ApiOptions, AppState, BodyBounds, ServerLimits, ensure_admin_key, router, site};
+use postrider_web::{AdminKey, ApiOptions, AppState, BodyBounds, Front, ServerLimits, ensure_admin_key, router, site};
 use postrider_wire::{Outgoing, Sender};
 use serde_json::Value;
 
@@ -64,7 +64,7 @@ impl Api {
 
     async fn serving(
         clock: Arc<dyn Clock>,
-        service: impl FnOnce(AppState, AdminKey, Arc<dyn Clock>) -> axum::Router,
+        service: impl FnOnce(AppState, AdminKey, Arc<dyn Clock>) -> Front,
     ) -> Api {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
         let dice = SystemDice::seeded(7);

@@ -7,8 +7,7 @@ pub mod api;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use axum::Router;
-use postrider_web::{Server, ServerLimits};
+use postrider_web::{Entrance, Server, ServerLimits};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -21,7 +20,8 @@ pub struct Running {
 }
 
 impl Running {
-    pub async fn start(service: Router, limits: ServerLimits) -> Running {
+    pub async fn start(service: impl Into<Entrance>, limits: ServerLimits) -> Running {
+        let service = service.into();
         let server = Server::bind("127.0.0.1:0".parse().unwrap(), limits).await.unwrap();
         let address = server.address();
         let (stop, stopped) = oneshot::channel::<()>();

@@ -8,8 +8,7 @@ mod envelope;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::middleware::Next;
+use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::header::{CONTENT_SECURITY_POLICY, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -25,6 +24,7 @@ use super::send::caller_trace;
 use super::{AppState, idempotency};
 use crate::problem::{Problem, clipped, method_not_allowed};
 use crate::read::collect_content;
+use crate::server::Answering;
 use acknowledgment::Told;
 use envelope::Asked;
 
@@ -33,30 +33,8 @@ const FRAMING: [&str; 3] = ["host", "content-length", "expect"];
 /// How long a caller is asked to wait when nothing can be taken.
 const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("5");
 
-/// What the middleware stands on.
+/// Who looks after the channels' addresses.
 pub struct Reception(pub AppState);
-
-/// The middleware: what is a channel's is answered here, and all else goes on.
-pub async fn receive(State(reception): State<Arc<Reception>>, request: Request, next: Next) -> Response {
-    let engine = &reception.0.engine;
-    let path = request.uri().path();
-    if !engine.has_channels() || is_reserved(path) {
-        return next.run(request).await;
-    }
-    let action = |_: &Connection| envelope::action_of(request.headers());
-    match engine.channel_at(request.method().as_str(), path, action) {
-        At::Nothing => next.run(request).await,
-        At::Channel { channel, params } => kept_apart(reception.take(channel, params, request).await),
-        At::OtherAction => {
-            let action = envelope::action_of(request.headers());
-            envelope::refused_action(request.headers(), &action)
-        }
-        At::OtherMethods(allowed) => match reception.described(&request) {
-            Some(wsdl) => wsdl,
-            None => method_not_allowed(&allowed).into_response(),
-        },
-    }
-}
 
 /// The dashboard is at this very address too: whatever a service sends, a browser runs nothing of it with the rights of who is logged in there.
 fn kept_apart(mut response: Response) -> Response {
@@ -73,6 +51,32 @@ struct Arrival {
 }
 
 impl Reception {
+    /// The answer to what is a channel's. What is none's is given back.
+    pub fn answer(self: &Arc<Self>, request: Request) -> Result<Answering, Request> {
+        let engine = &self.0.engine;
+        let path = request.uri().path();
+        if !engine.has_channels() || is_reserved(path) {
+            return Err(request);
+        }
+        let action = |_: &Connection| envelope::action_of(request.headers());
+        let refused = match engine.channel_at(request.method().as_str(), path, action) {
+            At::Nothing => return Err(request),
+            At::Channel { channel, params } => {
+                let reception = Arc::clone(self);
+                return Ok(Box::pin(async move { kept_apart(reception.take(channel, params, request).await) }));
+            }
+            At::OtherAction => {
+                let action = envelope::action_of(request.headers());
+                envelope::refused_action(request.headers(), &action)
+            }
+            At::OtherMethods(allowed) => match self.described(&request) {
+                Some(wsdl) => wsdl,
+                None => method_not_allowed(&allowed).into_response(),
+            },
+        };
+        Ok(Box::pin(std::future::ready(refused)))
+    }
+
     async fn take(&self, channel: Arc<Connection>, params: Vec<(String, String)>, request: Request) -> Response {
         let soap = soap_of(&channel).cloned();
         let arrived = match self.arrival(&channel, params, request).await {
