@@ -491,13 +491,8 @@ impl Store for FaultyStore {
     async fn set_value(&self, name: &str, value: Option<String>) -> Result<(), StoreError> {
         with_any_fate!(self, Writes, self.inner.inner.set_value(name, value))
     }
-    async fn take_allowance(
-        &self,
-        name: &str,
-        allowance: Allowance,
-        now: Timestamp,
-    ) -> Result<Option<Wait>, StoreError> {
-        with_any_fate!(self, Writes, self.inner.inner.take_allowance(name, allowance, now))
+    async fn take_allowance(&self, name: &str, of: Allowance, now: Timestamp) -> Result<Option<Wait>, StoreError> {
+        with_any_fate!(self, Writes, self.inner.inner.take_allowance(name, of, now))
     }
     async fn create_topic(&self, topic: Topic) -> Result<(), StoreError> {
         with_any_fate!(self, Writes, self.inner.inner.create_topic(topic))
