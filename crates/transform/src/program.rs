@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn r13_the_environment_is_empty() {
         assert!(std::env::vars().next().is_some());
-        for program in ["env", "$ENV", "env | ., $ENV | select(. != {}) // {}"] {
+        for program in ["env", "$ENV", "[env, $ENV] | add"] {
             assert_eq!(run(program, "1").as_deref(), Ok("{}"), "{program}");
         }
         assert_eq!(run("[env.PATH, $ENV.PATH]", "1").unwrap(), "[null,null]");

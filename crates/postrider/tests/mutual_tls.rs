@@ -1,4 +1,5 @@
-//! Endpoints that demand to know who calls: mutual TLS against a server whose TLS is not ours (Python's `ssl`, which is OpenSSL).
+//! Servers that demand to know who calls: mutual TLS against a peer whose TLS is not ours (Python's `ssl`, which is OpenSSL). Endpoints go the same
+//! way; they trust public authorities alone, so the peer is called by connections.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test of real processes in real time")]
 
 mod harness;
@@ -59,12 +60,12 @@ impl Papers {
         Peer::start_with(&command).await
     }
 
-    /// The keys of an endpoint that shows this one; it is tried once.
+    /// The keys of a connection that shows this one.
     fn keys(&self, shows: Option<&str>) -> Value {
-        let mut keys = json!({"tlsCaPath": self.path("server-ca.pem"), "maxAttempts": 1});
+        let mut keys = json!({"tls_ca_path": self.path("server-ca.pem")});
         if let Some(name) = shows {
-            keys["tlsClientCert"] = json!(self.path(&format!("{name}.pem")));
-            keys["tlsClientKey"] = json!(self.path(&format!("{name}.key")));
+            keys["tls_client_cert"] = json!(self.path(&format!("{name}.pem")));
+            keys["tls_client_key"] = json!(self.path(&format!("{name}.key")));
         }
         keys
     }
@@ -77,37 +78,38 @@ fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {
     CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
 
-/// The one attempt of a delivery to an endpoint with these keys.
+/// The one attempt of a call by a connection with these keys, and where the call ended.
 async fn attempt(hooks: &Hooks, receiver: &Peer, keys: Value) -> Value {
-    let url = receiver.address.replace("http://", "https://");
-    let endpoint = hooks.endpoint(&format!("{url}/in"), keys).await;
-    let topic = format!("t{}", endpoint["id"].as_str().unwrap().to_ascii_lowercase());
-    hooks.subscribe(&endpoint, &topic, json!({})).await;
-    let event = hooks.publish(&topic, json!({"n": 1})).await;
-    let ended = |delivery: &Value| delivery["status"] == "SUCCESS" || delivery["status"] == "DLQ";
-    let delivery = hooks.until(&event, ended).await.remove(0);
-    let attempts = hooks.get(&format!("/deliveries/{}/attempts", delivery["id"].as_str().unwrap())).await;
-    let mut attempt = attempts["data"][0].clone();
-    attempt["ended"] = delivery["status"].clone();
-    attempt
+    let host = receiver.address.replace("http://", "https://");
+    let name = format!("c{}", hooks.get("/connections?limit=100").await["data"].as_array().unwrap().len());
+    let mut connection = json!({"name": name, "type": "rest", "host": host, "url_path": "/in"});
+    connection.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
+    let (status, answer) = hooks.call("POST", "/connections", &connection).await;
+    assert_eq!(status, 201, "{answer}");
+    let (status, result) = hooks.call("POST", &format!("/connections/{name}/send"), &json!({"body": "x"})).await;
+    assert_eq!(status, 200, "{result}");
+    result
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn d30_an_endpoint_that_demands_a_client_certificate_gets_it_or_says_what_it_did_not_like() {
+async fn z01_a_server_that_demands_a_client_certificate_gets_it_or_says_what_it_did_not_like() {
     let papers = Papers::new();
     let hooks = Hooks::start().await;
     for tls in ["1.2", "1.3"] {
         let receiver = papers.receiver(tls).await;
         let known = attempt(&hooks, &receiver, papers.keys(Some("known"))).await;
-        assert_eq!(known["ended"], "SUCCESS", "TLS {tls}: {known}");
-        assert!(known.to_string().contains("postrider"), "the receiver knows who called: {known}");
+        assert_eq!(known["is_ok"], true, "TLS {tls}: {known}");
+        assert_eq!(known["response"]["data"], json!({"client": "postrider"}), "the receiver knows who called");
         for shows in [None, Some("stranger"), Some("expired")] {
             let refused = attempt(&hooks, &receiver, papers.keys(shows)).await;
-            assert_eq!((&refused["ended"], &refused["failure"]), (&json!("DLQ"), &json!("unreachable")), "{refused}");
+            assert_eq!((&refused["is_ok"], &refused["response"]), (&json!(false), &Value::Null), "{refused}");
             let error = refused["error"].as_str().unwrap();
-            assert!(error.contains("TLS") && error.contains("client certificate"), "TLS {tls}, {shows:?}: {error}");
+            assert!(
+                error.starts_with("TLS with") && error.contains("client certificate"),
+                "TLS {tls}, {shows:?}: {error}"
+            );
         }
-        let lost = attempt(&hooks, &receiver, json!({"maxAttempts": 1})).await;
+        let lost = attempt(&hooks, &receiver, json!({})).await;
         assert!(lost["error"].as_str().unwrap().contains("UnknownIssuer"), "an authority that is not trusted: {lost}");
     }
 }
@@ -125,7 +127,7 @@ async fn d30_one_half_of_a_client_certificate_is_refused_by_the_names_of_the_api
     }
     let receiver = papers.receiver("1.3").await;
     let mut unfit = papers.keys(Some("known"));
-    unfit["tlsClientKey"] = json!(papers.path("stranger.key"));
+    unfit["tls_client_key"] = json!(papers.path("stranger.key"));
     let refused = attempt(&hooks, &receiver, unfit).await;
     assert!(refused["error"].as_str().unwrap().contains("the key cannot be used with the certificate"), "{refused}");
 }
