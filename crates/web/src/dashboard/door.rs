@@ -21,7 +21,7 @@ use super::routes::{Doors, Opens, opens_of};
 use super::session::{Before, Session, session_of};
 use crate::gate::PeerAddress;
 use crate::problem::Problem;
-use crate::read::{BodyBounds, collect};
+use crate::read::{BodyBounds, Pattern, collect};
 
 /// `log_in_bytes_max`: of a form that somebody sends who is not logged in.
 const LOG_IN_BYTES_MAX: u64 = 4 << 10;
@@ -41,6 +41,9 @@ pub async fn open(State(door): State<Arc<Door>>, mut request: Request, next: Nex
     let theme = super::theme::Theme::of(request.headers());
     let way = request.uri().path_and_query().map_or("/ui", |way| way.as_str()).to_owned();
     let is_get = request.method() == Method::GET;
+    if let Some(pattern) = door.pattern(&request) {
+        request.extensions_mut().insert(pattern);
+    }
     let mut response = match unknown.map_or_else(|| door.judge(&request, session.as_deref()), Err) {
         Ok(()) => match door.read_form(&mut request, session.as_deref()).await {
             Ok(()) => {
@@ -73,6 +76,11 @@ fn log_in_for(way: &str, is_get: bool) -> String {
 }
 
 impl Door {
+    fn pattern(&self, request: &Request) -> Option<Pattern> {
+        let path = request.extensions().get::<MatchedPath>()?;
+        self.doors.get_key_value(path.as_str()).map(|(path, _)| Pattern(path))
+    }
+
     fn judge(&self, request: &Request, session: Option<&Session>) -> Result<(), Fault> {
         let path = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
         let method = if request.method() == Method::HEAD { Method::GET } else { request.method().clone() };
