@@ -57,6 +57,7 @@ void run(async (page, shot) => {
   await shot("overview-dark");
   await page.emulateMedia({ colorScheme: "light" });
   await page.setViewportSize({ width: 390, height: 844 });
+  await page.reload();
   await fits(page);
   await shot("phone-overview");
   await page.setViewportSize({ width: 1280, height: 900 });
@@ -72,6 +73,7 @@ void run(async (page, shot) => {
   assert.match(await blocked.innerText(), /HTTP 422/);
   await shot("queue-blocked");
   await page.setViewportSize({ width: 390, height: 844 });
+  await page.reload();
   await fits(page);
   await shot("phone-queue");
   await page.setViewportSize({ width: 1280, height: 900 });

@@ -47,7 +47,7 @@ struct ConnectionPage {
 impl ConnectionPage {
     fn warnings(&self) -> Vec<String> {
         let texts = self.connection.warnings.iter().filter_map(Value::as_str);
-        texts.map(super::fault::sentence).collect()
+        texts.map(|text| super::parts::with_code(&super::fault::sentence(text))).collect()
     }
 }
 

@@ -211,7 +211,6 @@ fn columns(family: Family) -> Vec<Column> {
         column("State"),
         column("Last hour"),
         numbers("Waiting").by("waiting"),
-        column("Oldest").by("oldest"),
         numbers("Dead letters").by("dead"),
         column("Last error"),
         ACTS,
@@ -239,8 +238,7 @@ fn row(visit: &Visit, frame: &Frame, connection: &Connection, pulses: &Pulses, f
     cells.extend([
         Cell::State(connection.badge()),
         Cell::Drawn(pulses.spark(kind, name)),
-        Cell::Number(state.waiting),
-        Cell::Time(state.oldest_waiting_since.map(|at| Moment { at, now: frame.now })),
+        Cell::Waiting(state.waiting, state.oldest_waiting_since.map(|at| Moment { at, now: frame.now })),
         Cell::Trouble(state.dead),
         Cell::Error(pulses.last_error(kind, name, frame.now)),
         Cell::Acts(acts),

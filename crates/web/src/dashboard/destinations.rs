@@ -3,6 +3,7 @@
 use axum::response::Response;
 use http::{Method, StatusCode};
 use postrider_core::connection::ConnectionKind;
+use postrider_core::id::SubscriptionId;
 use postrider_core::settings::{KeyDoc, PUSH_KEYS, keys_of};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -39,7 +40,7 @@ pub struct Destinations {
 
 impl Destination {
     pub fn label(&self) -> String {
-        let named = self.name.clone().filter(|name| !name.is_empty());
+        let named = self.name.clone().filter(|name| !is_made(name));
         named.or_else(|| self.connection.clone()).unwrap_or_else(|| self.id.clone())
     }
 
@@ -55,6 +56,11 @@ impl Destination {
     pub fn queue(&self) -> Option<String> {
         Some(page_of(self.kind.as_deref()?, self.connection.as_deref()?, "/queue"))
     }
+}
+
+/// Nobody has given it a name: it has that of its subscription's id.
+fn is_made(name: &str) -> bool {
+    name.is_empty() || name.starts_with(SubscriptionId::PREFIX)
 }
 
 /// The keys of the subscription that a destination is; what it selects is the source's topic.
@@ -162,13 +168,14 @@ fn back(visit: &Visit, source: &str) -> String {
 
 fn edit_sheet(visit: &Visit, known: &Map<String, Value>, written: &Map<String, Value>) -> Sheet {
     let text = |name: &str| known.get(name).and_then(Value::as_str).unwrap_or_default();
+    let name = if is_made(text("name")) { "" } else { text("name") };
     let (enabled, terms) = terms(written);
-    let mut first = vec![Field::line("name", "Name", "For people.").holding(text("name"))];
+    let mut first = vec![Field::line("name", "Name", "For people.").holding(name)];
     first.extend(enabled);
     Sheet {
         title: format!(
             "Settings of the destination {}",
-            if text("name").is_empty() { text("connection") } else { text("name") }
+            if name.is_empty() { text("connection") } else { name }
         ),
         intro: format!("It leads to {}; what that is sent with is set there.", text("url")),
         action: page(visit, ""),

@@ -20,6 +20,8 @@ pub enum Cell {
         below: String,
     },
     Number(u64),
+    /// How many wait, and since when the oldest does.
+    Waiting(u64, Option<Moment>),
     /// A number that somebody should look at unless it is 0.
     Trouble(u64),
     Time(Option<Moment>),
@@ -64,6 +66,10 @@ impl fmt::Display for Cell {
                 if below.is_empty() { Ok(()) } else { write!(f, "<div class=\"muted clip\">{}</div>", escaped(below)) }
             }
             Cell::Number(number) => Count(*number).fmt(f),
+            Cell::Waiting(number, None) => Count(*number).fmt(f),
+            Cell::Waiting(number, Some(oldest)) => {
+                write!(f, "{}<div class=\"muted\">since {oldest}</div>", Count(*number))
+            }
             Cell::Trouble(0) => f.write_str("0"),
             Cell::Trouble(number) => write!(f, "<span class=\"is-bad\">{}</span>", Count(*number)),
             Cell::Time(moment) => moment.map_or(Ok(()), |moment| moment.fmt(f)),
@@ -103,7 +109,7 @@ impl fmt::Display for Act {
 
 impl Cell {
     fn is_number(&self) -> bool {
-        matches!(self, Cell::Number(_) | Cell::Trouble(_))
+        matches!(self, Cell::Number(_) | Cell::Trouble(_) | Cell::Waiting(..))
     }
 
     fn is_acts(&self) -> bool {

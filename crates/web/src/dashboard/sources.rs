@@ -2,6 +2,8 @@
 //!
 //! It must not know how a webhook proves itself.
 
+use std::collections::BTreeMap;
+
 use askama::Template;
 use axum::response::Response;
 use http::Method;
@@ -48,7 +50,8 @@ pub struct Figures {
     pub accepted: u64,
     pub duplicates: u64,
     pub handshakes: u64,
-    pub rejected: u64,
+    /// By reason.
+    pub rejected: BTreeMap<String, u64>,
     pub last_accepted_at: Option<Timestamp>,
     pub last_rejections: Vec<Rejection>,
 }
@@ -80,6 +83,10 @@ impl Source {
 }
 
 impl Figures {
+    pub fn refused(&self) -> u64 {
+        self.rejected.values().sum()
+    }
+
     /// The newest, wherever it stands.
     fn last_rejection(&self, now: Timestamp) -> Option<(Moment, String, String)> {
         let last = self.last_rejections.iter().max_by_key(|rejection| rejection.at)?;
@@ -103,7 +110,7 @@ pub async fn list(mut visit: Visit) -> Result<Response, Fault> {
             Cell::Number(source.destinations),
             Cell::Number(source.figures.accepted),
             Cell::Number(source.figures.duplicates),
-            Cell::Trouble(source.figures.rejected),
+            Cell::Trouble(source.figures.refused()),
             Cell::Time(source.figures.last_accepted_at.map(|at| Moment { at, now })),
             Cell::Error(source.figures.last_rejection(now)),
         ]
