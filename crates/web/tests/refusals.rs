@@ -174,8 +174,7 @@ async fn i09_a_refusal_before_the_body_is_read_says_whether_the_connection_goes_
     for (status, path, headers) in [
         (401, CONNECTIONS, "Content-Type: application/json"),
         (403, CONNECTIONS, &format!("Authorization: Bearer {reader}\r\nContent-Type: application/json")),
-        (404, "/api/v1/projects/none/connections", ours.as_str()),
-        (404, "/nothing", &ours),
+        (404, "/nothing", ours.as_str()),
         (405, DELIVERIES, &ours),
         (415, CONNECTIONS, &text),
     ] {
@@ -187,6 +186,10 @@ async fn i09_a_refusal_before_the_body_is_read_says_whether_the_connection_goes_
             let answer = read_answer(&mut stream).await.to_ascii_lowercase();
             assert!(answer.starts_with(&format!("http/1.1 {status} ")), "{path}: {answer}");
             assert!(!answer.contains("connection: close"), "{path}: {answer}");
+        }
+        // What type a body has is looked at once it is there.
+        if status == 415 {
+            continue;
         }
         // Much, or never finished, or not to be sent unasked: the answer says that the connection ends, and it does.
         for rest in [

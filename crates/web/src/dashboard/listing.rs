@@ -68,7 +68,7 @@ impl fmt::Display for Cell {
             Cell::Number(number) => Count(*number).fmt(f),
             Cell::Waiting(number, None) => Count(*number).fmt(f),
             Cell::Waiting(number, Some(oldest)) => {
-                write!(f, "{}<div class=\"muted\">since {oldest}</div>", Count(*number))
+                write!(f, "{}<div class=\"muted\">oldest {oldest}</div>", Count(*number))
             }
             Cell::Trouble(0) => f.write_str("0"),
             Cell::Trouble(number) => write!(f, "<span class=\"is-bad\">{}</span>", Count(*number)),

@@ -13,6 +13,8 @@ function localTimes(root) {
 const LIVE_EVERY_MS = 5000;
 /** The same on a page that is told of changes: for its relative times, and for what it is not told of. */
 const TOLD_EVERY_MS = 30_000;
+/** What somebody has opened, ticked or chosen: it would be lost. */
+const CHOSEN = "details[open], input[type=checkbox]:checked, input[type=radio]:checked:not([checked])";
 let fetching = false;
 let again = false;
 let told = false;
@@ -35,7 +37,7 @@ async function refresh() {
     for (const part of parts) {
       const name = CSS.escape(part.dataset.live);
       const next = fresh.querySelector(`[data-live="${name}"]`);
-      const atWork = part.contains(document.activeElement) || part.querySelector("details[open], input:checked");
+      const atWork = part.contains(document.activeElement) || part.querySelector(CHOSEN);
       if (next && !atWork && next.innerHTML !== part.innerHTML) {
         part.replaceChildren(...next.childNodes);
         localTimes(part);
