@@ -173,10 +173,7 @@ fn edit_sheet(visit: &Visit, known: &Map<String, Value>, written: &Map<String, V
     let mut first = vec![Field::line("name", "Name", "For people.").holding(name)];
     first.extend(enabled);
     Sheet {
-        title: format!(
-            "Settings of the destination {}",
-            if name.is_empty() { text("connection") } else { name }
-        ),
+        title: format!("Settings of the destination {}", if name.is_empty() { text("connection") } else { name }),
         intro: format!("It leads to {}; what that is sent with is set there.", text("url")),
         action: page(visit, ""),
         back: back(visit, text("sourceId")),
