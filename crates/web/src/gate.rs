@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::response::Response;
-use http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
 use http::HeaderValue;
+use http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
 use postrider_core::access::{Scope, ScopeSet};
 use postrider_core::id::ProjectId;
 use postrider_engine::{Actor, Engine, KeyHolder, KeyRefused};

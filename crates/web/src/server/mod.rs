@@ -2,6 +2,7 @@
 //!
 //! An error of one connection, or of accepting, never ends the server. It must not know what the service behind it does.
 
+mod leftover;
 mod patience;
 
 use postrider_core::log;
@@ -181,7 +182,7 @@ async fn connection(
     let stream = PatientStream::new(stream, patience.clone());
     let handler = hyper::service::service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer);
-        Box::pin(answer(service.service().answer(request.map(Body::new)), InService::begin(patience.clone())))
+        Box::pin(answer(Arc::clone(service.service()), request, InService::begin(patience.clone())))
     });
     let mut connection = hyper::server::conn::http1::Builder::new()
         // Waiting for a head is bounded by the stream itself, which tells an idle connection from a slow head.
@@ -225,7 +226,14 @@ impl Answers for Router {
     }
 }
 
-async fn answer(answering: Answering, in_service: InService) -> Result<Response<Body>, Infallible> {
+async fn answer(
+    service: Arc<dyn Answers>,
+    request: Request<Incoming>,
+    in_service: InService,
+) -> Result<Response<Body>, Infallible> {
+    let (request, leftover) = leftover::lend(request);
+    // A panic before the first await is caught, too.
+    let answering = async move { service.answer(request).await };
     let response = match std::panic::AssertUnwindSafe(answering).catch_unwind().await {
         Ok(response) => response,
         Err(_) => {
@@ -237,6 +245,7 @@ async fn answer(answering: Answering, in_service: InService) -> Result<Response<
             Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).into_response()
         }
     };
+    let response = leftover.settled(response).await;
     Ok(response.map(|body| in_service.until_sent(body)))
 }
 

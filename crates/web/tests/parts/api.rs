@@ -62,10 +62,7 @@ impl Api {
         Api::serving(clock, site).await
     }
 
-    async fn serving(
-        clock: Arc<dyn Clock>,
-        service: impl FnOnce(AppState, AdminKey, Arc<dyn Clock>) -> Front,
-    ) -> Api {
+    async fn serving(clock: Arc<dyn Clock>, service: impl FnOnce(AppState, AdminKey, Arc<dyn Clock>) -> Front) -> Api {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
         let dice = SystemDice::seeded(7);
         let secrets = MasterKey::from_bytes([7; 32]).written();
