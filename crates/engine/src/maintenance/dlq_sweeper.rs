@@ -236,5 +236,6 @@ fn settlement(delivery: &Delivery, decision: Decision, forward: Option<TopicMess
         edited_body: None,
         answers: None,
         health: None,
+        reply: None,
     }
 }

@@ -69,7 +69,7 @@ impl Data {
             }
             Guard::Version(version) => version == now.version && !(now.status.is_waiting() && queue.owner.is_some()),
         };
-        if !holds {
+        if !holds || !self.has_its_caller(settlement) {
             return Ok(Judged::Not(Settled::Stale));
         }
         if let Some(draft) = &settlement.forward
@@ -99,6 +99,9 @@ impl Data {
         }
         if let Some((id, answer)) = settlement.answers {
             self.note_answer(id, answer);
+        }
+        if let Some(write) = settlement.reply {
+            self.write_reply(settlement.delivery_id, *write);
         }
         if let Some(write) = settlement.health {
             self.write_health(settlement.queue_id, *write);
