@@ -36,6 +36,8 @@ pub(crate) struct Elsewhere {
     heard: Arc<Notify>,
     /// There may be a row that nobody else takes away.
     has_row: bool,
+    /// How it leaves.
+    leaves: Patience,
 }
 
 /// Asks for a row with the request where the queue is not run here; `None`: this process makes the attempt itself.
@@ -46,7 +48,7 @@ pub(crate) fn expect(shared: &Arc<Shared>, connection: &Connection, new: &mut Ne
     let timeout = connection.spec.policy.timeout;
     new.awaited_until = Some(new.created_at + timeout + timeout + TO_WRITE);
     let heard = shared.notifier.expect_elsewhere(new.id);
-    Some(Elsewhere { shared: Arc::clone(shared), id: new.id, cid: new.cid.clone(), heard, has_row: false })
+    Some(Elsewhere { shared: Arc::clone(shared), id: new.id, cid: new.cid.clone(), heard, has_row: false, leaves: Patience::LeavesBeforeItsTurn })
 }
 
 impl Elsewhere {
@@ -62,7 +64,10 @@ impl Elsewhere {
             tokio::select! {
                 biased;
                 // The queue came to this process.
-                outcome = waiting.end() => return outcome,
+                outcome = waiting.end() => {
+                    self.leaves = Patience::Leaves;
+                    return outcome;
+                }
                 () = self.heard.notified() => {}
                 () = tokio::time::sleep(pause.as_duration()) => {}
             }
@@ -104,10 +109,10 @@ impl Drop for Elsewhere {
         if !self.has_row || tokio::runtime::Handle::try_current().is_err() {
             return;
         }
-        let (shared, id) = (Arc::clone(&self.shared), self.id);
+        let (shared, id, leaves) = (Arc::clone(&self.shared), self.id, self.leaves);
         self.shared.spawn(async move {
             // One that stays is removed when its time is over.
-            let _ = shared.store.take_reply(id, Patience::LeavesBeforeItsTurn).await;
+            let _ = shared.store.take_reply(id, leaves).await;
         });
     }
 }

@@ -373,7 +373,10 @@ impl Unordered {
     fn answered(&mut self, asked: Asked) {
         match asked {
             Asked::Claimed { slots, rows: Ok(rows), callers } => {
-                self.waiting.extend(callers);
+                for (id, caller) in callers {
+                    // A caller of this process is told here.
+                    self.waiting.entry(id).or_insert(caller);
+                }
                 let unused = slots.saturating_sub(u32::try_from(rows.len()).unwrap_or(slots));
                 let now = self.post.shared.now();
                 self.post.handle.slots.give_back_unused(self.post.lease, unused, now);

@@ -213,15 +213,14 @@ impl Window {
         self.entries.push_back(entry);
     }
 
-    /// Behind what position nobody waits for a turn any more.
+    /// Behind what position nobody waits for a turn any more. A head that has been attempted is answered with its decision.
     pub fn last_with_a_caller(&self, is_head_under_way: bool) -> Option<Position> {
-        let under_way = self.head().filter(|_| is_head_under_way);
-        let last = self.entries.iter().rev().find(|entry| entry.caller.is_some()).or(under_way);
-        let before_the_head = || self.head()?.delivery.position.map(|head| Position(head.0 - 1)).or(self.last);
+        let Some(head) = self.head() else { return self.last };
+        let last = self.entries.iter().rev().find(|entry| entry.caller.is_some());
         match last {
             Some(entry) => entry.delivery.position,
-            None if self.entries.is_empty() => self.last,
-            None => before_the_head(),
+            None if is_head_under_way || head.delivery.progress.attempts > 0 => head.delivery.position,
+            None => head.delivery.position.map(|position| Position(position.0 - 1)),
         }
     }
 

@@ -41,7 +41,8 @@ impl Load {
         let stop = Arc::new(AtomicBool::new(false));
         let names = ORDERED.into_iter().chain([UNORDERED]);
         let publishers = names.map(|name| (name, tokio::spawn(publish(plant.api.clone(), name, Arc::clone(&stop)))));
-        Load { stop, publishers: publishers.collect(), receiver }
+        let publishers = publishers.collect();
+        Load { stop, publishers, receiver }
     }
 
     /// How many were received by now, again or not.

@@ -67,7 +67,8 @@ impl Plant {
     }
 
     async fn health(&self, which: &str) -> u16 {
-        let asked = self.api.call("GET", &format!("/health/{which}"), "");
+        let path = format!("/health/{which}");
+        let asked = self.api.call("GET", &path, "");
         tokio::time::timeout(Duration::from_secs(5), asked).await.expect("health answers from memory").unwrap().0
     }
 
