@@ -48,7 +48,14 @@ pub(crate) fn expect(shared: &Arc<Shared>, connection: &Connection, new: &mut Ne
     let timeout = connection.spec.policy.timeout;
     new.awaited_until = Some(new.created_at + timeout + timeout + TO_WRITE);
     let heard = shared.notifier.expect_elsewhere(new.id);
-    Some(Elsewhere { shared: Arc::clone(shared), id: new.id, cid: new.cid.clone(), heard, has_row: false, leaves: Patience::LeavesBeforeItsTurn })
+    Some(Elsewhere {
+        shared: Arc::clone(shared),
+        id: new.id,
+        cid: new.cid.clone(),
+        heard,
+        has_row: false,
+        leaves: Patience::LeavesBeforeItsTurn,
+    })
 }
 
 impl Elsewhere {
