@@ -136,6 +136,7 @@ catalogue! {
     SPANS_TAKEN: "spans.taken", Info, "The collector takes spans again.";
     CHECKPOINT_FAILED: "store.checkpoint_failed", Warn, "A checkpoint failed; the WAL keeps what it holds.";
     STORE_CLOSE_FAILED: "store.close_failed", Warn, "The store did not close cleanly or in time; it recovers at the next start.";
+    STORE_NOT_CHECKED: "store.not_checked", Warn, "The certificate of the database is not checked (`sslmode`), and it is not on this machine: whoever is in between could read and change everything.";
     STORE_RESTORED: "store.restored", Warn, "The store was restored from a backup: its queues are paused until somebody resumes them.";
     STORE_RESTORED_KEPT: "store.restored_note_kept", Debug, "The note of a restore could not be removed; the next start does.";
     STORE_RESUMED: "store.resumed", Info, "`--resume`: the queues that a restore had paused go on.";

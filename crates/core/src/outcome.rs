@@ -30,6 +30,24 @@ pub enum OutcomeState {
     NotDelivered,
 }
 
+impl OutcomeState {
+    pub const ALL: [OutcomeState; 4] =
+        [OutcomeState::IsOk, OutcomeState::IsInQueue, OutcomeState::IsInDlq, OutcomeState::NotDelivered];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            OutcomeState::IsOk => "is_ok",
+            OutcomeState::IsInQueue => "is_in_queue",
+            OutcomeState::IsInDlq => "is_in_dlq",
+            OutcomeState::NotDelivered => "not_delivered",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        OutcomeState::ALL.into_iter().find(|known| known.as_str() == text)
+    }
+}
+
 impl Outcome {
     /// Stored, and no attempt of its own yet: published, or behind others.
     pub fn queued(msg_id: DeliveryId, cid: Cid) -> Self {

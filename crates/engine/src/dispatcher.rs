@@ -68,6 +68,11 @@ impl Queues {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&queue_id).cloned()
     }
 
+    /// A runner of this process has it now.
+    pub fn is_run_here(&self, queue_id: QueueId) -> bool {
+        self.get(queue_id).is_some_and(|handle| handle.slots.is_open())
+    }
+
     pub fn all(&self) -> Vec<Arc<QueueHandle>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
@@ -313,10 +318,8 @@ pub(crate) fn release(shared: &Arc<Shared>, taken: TakenQueue) {
 }
 
 fn dismiss(shared: &Shared, message: ToRunner) {
-    if let ToRunner::Fresh { loaded, .. } | ToRunner::Claimed(loaded) = message
-        && let Some(caller) = shared.notifier.caller_of(loaded.delivery.id)
-    {
-        caller.tell_queued();
+    if let ToRunner::Fresh { loaded, .. } | ToRunner::Claimed(loaded) = message {
+        shared.notifier.is_not_run_here(loaded.delivery.id);
     }
 }
 

@@ -15,6 +15,7 @@ use postrider_core::{Answer, Reply, SettingError};
 use postrider_store::{Enqueued, NewBody, NewDelivery, StoreError};
 
 use crate::call::{self, Retries};
+use crate::elsewhere;
 use crate::engine::{ConnectionRef, SendOptions};
 use crate::keyed_calls;
 use crate::refusal::Refusal;
@@ -45,7 +46,7 @@ async fn accepted(
     options: SendOptions,
 ) -> Result<Outcome, Refusal> {
     let only_reads = connection.spec.target.only_reads(&message.head);
-    let new = new_delivery(shared, &connection, message, options, Origin::Call);
+    let mut new = new_delivery(shared, &connection, message, options, Origin::Call);
     // Z18, D31: with requests still queued, a connection whose queue was turned off behaves as if it were on.
     let queued = connection.spec.policy.queue.use_queue
         || shared.queues.get(connection.id).is_some_and(|queue| queue.has_backlog());
@@ -60,6 +61,7 @@ async fn accepted(
     }
     let (id, cid) = (new.id, new.cid.clone());
     let waiting = shared.notifier.expect(id, cid.clone());
+    let elsewhere = elsewhere::expect(shared, &connection, &mut new);
     // D15: a repeat that comes while this one runs is told what this one is told.
     let under_way = new.idempotency.is_some().then(|| keyed_calls::begin(shared, id));
     let stored = match shared.intake.store(new).await? {
@@ -68,7 +70,10 @@ async fn accepted(
     };
     match stored {
         Enqueued::Stored { .. } => {
-            let outcome = waiting.outcome(connection.spec.policy.timeout).await;
+            let outcome = match elsewhere {
+                Some(elsewhere) => elsewhere.outcome(waiting, &connection).await,
+                None => waiting.outcome(connection.spec.policy.timeout).await,
+            };
             let is_gone = shared.connections.get(connection.id).is_none();
             let outcome = if is_gone { outcome.without_queue() } else { outcome };
             if let Some(under_way) = under_way {
@@ -216,6 +221,7 @@ pub(crate) fn new_delivery(
         ordered: policy.queue.ordered,
         claimed_under: None,
         idempotency: options.idempotency,
+        awaited_until: None,
     }
 }
 

@@ -240,6 +240,7 @@ fn delivery(
         ordered: policy.queue.ordered,
         claimed_under: None,
         idempotency: None,
+        awaited_until: None,
     }
 }
 

@@ -146,6 +146,7 @@ impl Engine {
             ordered: connection.spec.policy.queue.ordered,
             claimed_under: None,
             idempotency: None,
+            awaited_until: None,
         };
         let settlement = replaced(old, ForwardId::of(id), now);
         let entry = shared.audit_entry(&self.actor, Some(old.project_id), "forward.retry");
@@ -275,6 +276,7 @@ fn replaced(old: &Delivery, new: ForwardId, now: Timestamp) -> Settlement {
         edited_body: None,
         answers: None,
         health: None,
+        reply: None,
     }
 }
 

@@ -250,8 +250,8 @@ fn hand_over(shared: &Shared, copy: Copy, result: &Enqueued) {
     let loaded = Box::new(loaded);
     let told =
         queue.tell(if claimed { ToRunner::Claimed(loaded) } else { ToRunner::Fresh { loaded, ahead, held_under } });
-    if !told && let Some(caller) = shared.notifier.caller_of(id) {
-        caller.tell_queued();
+    if !told {
+        shared.notifier.is_not_run_here(id);
     }
 }
 

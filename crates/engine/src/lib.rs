@@ -20,6 +20,7 @@ mod connections;
 mod deferring;
 pub mod dice;
 mod dispatcher;
+mod elsewhere;
 mod endpointing;
 mod endpoints;
 mod engine;

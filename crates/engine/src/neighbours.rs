@@ -46,13 +46,17 @@ pub(crate) async fn run(shared: Arc<Shared>) {
                     take_orphans(&shared).await;
                 }
             }
+            Signal::Calls(queues) => queues.into_iter().for_each(|id| shared.queues.tell(id, ToRunner::Called)),
+            Signal::Replies(ids) => shared.notifier.replied(&ids),
             Signal::Configuration => read_configuration(&shared, &mut seen).await,
             Signal::Anything => {
                 read_configuration(&shared, &mut seen).await;
                 for handle in shared.queues.all() {
                     handle.tell(ToRunner::Wake);
                     handle.tell(ToRunner::Commands);
+                    handle.tell(ToRunner::Called);
                 }
+                shared.notifier.anybody_may_be_replied();
                 take_orphans(&shared).await;
                 if let Err(error) = dispatcher::give_back_excess(&shared).await {
                     tracing::warn!(event = log::QUEUES_NOT_TAKEN, %error, "who else works on the store cannot be read yet");

@@ -219,6 +219,7 @@ pub(crate) fn settlement(delivery: &Delivery, decision: Decision, forward: Optio
         edited_body: None,
         answers: None,
         health: None,
+        reply: None,
     }
 }
 

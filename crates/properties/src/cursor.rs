@@ -133,6 +133,7 @@ fn fill(store: &dyn Store, names: &[&str], deliveries: u128) {
         ordered: true,
         claimed_under: None,
         idempotency: None,
+        awaited_until: None,
     });
     now(store.enqueue(batch.collect())).expect("there is room");
 }

@@ -275,6 +275,8 @@ mod audit;
 mod events;
 #[path = "faulty_deferrals.rs"]
 mod faulty_deferrals;
+#[path = "faulty_replies.rs"]
+mod faulty_replies;
 #[path = "faulty_people.rs"]
 mod people;
 #[path = "faulty_sources.rs"]

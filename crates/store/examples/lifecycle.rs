@@ -45,6 +45,7 @@ fn new_delivery(connection: ConnectionId, project: ProjectId, serial: u64, lease
         ordered: lease.is_none(),
         claimed_under: lease,
         idempotency: None,
+        awaited_until: None,
     }
 }
 
@@ -73,6 +74,7 @@ fn success(new: &NewDelivery, lease: QueueLease) -> Settlement {
         edited_body: None,
         answers: None,
         health: None,
+        reply: None,
     }
 }
 

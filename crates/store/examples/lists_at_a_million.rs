@@ -49,6 +49,7 @@ fn new_delivery(lease: QueueLease, project: ProjectId, serial: u64) -> NewDelive
         ordered: false,
         claimed_under: (!waits).then_some(lease),
         idempotency: None,
+        awaited_until: None,
     }
 }
 
@@ -97,6 +98,7 @@ fn settlement(new: &NewDelivery, serial: u64) -> Option<Settlement> {
         edited_body: None,
         answers: None,
         health: None,
+        reply: None,
     })
 }
 

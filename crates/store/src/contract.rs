@@ -24,6 +24,7 @@ use crate::jobs::Jobs;
 use crate::people::People;
 use crate::read::StoreRead;
 use crate::records::*;
+use crate::replies::Replies;
 use crate::security::SecurityDefinitions;
 use crate::signals::Signals;
 use crate::sources::Sources;
@@ -45,6 +46,7 @@ pub trait Store:
     + EndpointHealths
     + Events
     + Deferrals
+    + Replies
     + Sources
     + StoreVitals
     + Alerts
@@ -179,7 +181,7 @@ pub trait Store:
     // Retention.
 
     /// Removes at most `rows_max` log rows that ended before `log_before`, with their attempts and unshared bodies; topic messages past their
-    /// topic's retention that no subscription still owes (D41); ended idempotency keys; commands issued before `log_before`, answered or
+    /// topic's retention that no subscription still owes (D41); ended idempotency keys; replies past their end; commands issued before `log_before`, answered or
     /// not. Each kind at most `rows_max`. Never what waits, nor the DLQ.
     async fn prune(&self, log_before: Timestamp, now: Timestamp, rows_max: u32) -> Result<Pruned, StoreError>;
 

@@ -30,6 +30,7 @@ mod place;
 pub mod postgres;
 mod read;
 mod records;
+mod replies;
 mod security;
 mod signals;
 mod sources;
@@ -61,6 +62,7 @@ pub use read::{
     Counts, DeadLetterFilter, LOG_RETENTION, PAGE_ROWS_MAX, Page, PageRequest, QueueSummary, Statistics, StoreRead,
 };
 pub use records::*;
+pub use replies::{Awaited, CallReply, Patience, Replies, ReplyWrite};
 pub use security::SecurityDefinitions;
 pub use signals::{Signal, Signals};
 pub use sources::{Arrival, Receipt, Received, Renewed, SourceKeys, SourceRow, Sources};

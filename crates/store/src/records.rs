@@ -15,6 +15,7 @@ use postrider_core::{Timestamp, Wait};
 use serde::{Deserialize, Serialize};
 
 use crate::health::HealthWrite;
+use crate::replies::ReplyWrite;
 
 /// A request to store durably before anybody is told (law 3).
 #[derive(Clone, Debug)]
@@ -37,6 +38,9 @@ pub struct NewDelivery {
     /// PENDING with that attempt taken back, and `Enqueued::Stored::claimed` is `false`: it must not be sent by this owner.
     pub claimed_under: Option<QueueLease>,
     pub idempotency: Option<Idempotency>,
+    /// A caller waits for the first attempt's reply, and another process may be the one that makes it: a row that this reply can be
+    /// written to is stored with the delivery, for until then at the latest (D11).
+    pub awaited_until: Option<Timestamp>,
 }
 
 /// A body; deliveries of one event name the same id, and it is stored once.
@@ -140,6 +144,8 @@ pub struct Settlement {
     pub answers: Option<(CommandId, CommandAnswer)>,
     /// What the attempt makes of its endpoint.
     pub health: Option<Box<HealthWrite>>,
+    /// For the caller whom another process holds (D11).
+    pub reply: Option<Box<ReplyWrite>>,
 }
 
 /// A message on its way to a topic, made of a delivery whose body it shares.
@@ -178,7 +184,7 @@ pub enum Placement {
 pub enum Settled {
     /// With the delivery's new version.
     Applied { version: u32, position: Option<Position> },
-    /// The guard did not hold; nothing was written.
+    /// The guard did not hold, or a caller who had to be told has left; nothing was written.
     Stale,
     /// The topic to forward to does not exist; nothing was written.
     NoTopic,

@@ -3,7 +3,7 @@
 //! News may be lost, and says nothing that the store does not say as well: whoever listens looks from time to time all the same (D47).
 
 use async_trait::async_trait;
-use postrider_core::id::QueueId;
+use postrider_core::id::{DeliveryId, QueueId};
 
 use crate::StoreError;
 
@@ -12,6 +12,10 @@ use crate::StoreError;
 pub enum Signal {
     /// Something came into these queues, somebody asked their owner for something, or they have no owner any more.
     Queues(Vec<QueueId>),
+    /// Callers of another process wait for replies from the owners of these queues (D11).
+    Calls(Vec<QueueId>),
+    /// These callers have been answered, or are not to wait any longer (D11).
+    Replies(Vec<DeliveryId>),
     /// Projects, connections, security definitions or keys.
     Configuration,
     /// News was lost: anything may have happened.

@@ -137,6 +137,7 @@ impl Rig {
             ordered: false,
             claimed_under: claimed.then_some(self.lease),
             idempotency: None,
+            awaited_until: None,
         }
     }
 
@@ -171,6 +172,7 @@ impl Rig {
             edited_body: None,
             answers: None,
             health: None,
+            reply: None,
         }
     }
 

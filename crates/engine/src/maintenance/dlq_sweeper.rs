@@ -273,5 +273,6 @@ fn settlement(delivery: &Delivery, decision: Decision, forward: Option<Box<Forwa
         edited_body: None,
         answers: None,
         health: None,
+        reply: None,
     }
 }

@@ -24,6 +24,7 @@ use super::window::Window;
 use super::{Exit, LOOK_FOR_SLOTS, Post, SHORTEST_WAIT, STORE_PAUSE, ToRunner, earlier, refused};
 use crate::attempt::{self, Ended};
 use crate::dispatcher;
+use crate::elsewhere;
 use crate::endpoints;
 
 struct Fifo {
@@ -51,6 +52,10 @@ struct Fifo {
     held_up: HeldUp,
     /// The attempt under way shows whether the endpoint is back.
     is_probe: bool,
+    /// The head's caller is in another process, and is to be asked whether it still waits.
+    asks: bool,
+    /// Callers in other processes are not to wait any longer behind what has one (D10).
+    dismisses: bool,
     /// The store did not answer: not asked again before this time.
     rest_until: Option<Timestamp>,
 }
@@ -75,6 +80,8 @@ pub(crate) async fn run(post: Post, inbox: &mut mpsc::UnboundedReceiver<ToRunner
         leaving: None,
         held_up: HeldUp::default(),
         is_probe: false,
+        asks: false,
+        dismisses: false,
         rest_until: None,
         post,
     };
@@ -154,6 +161,10 @@ impl Fifo {
             }
             ToRunner::Wake => self.window.note_beyond(),
             ToRunner::Commands => self.commands = true,
+            ToRunner::Called => {
+                self.window.note_beyond();
+                self.dismisses |= !self.window.only_calls();
+            }
             ToRunner::ConnectionChanged => self.connection_changed(),
             ToRunner::LeaseLost => self.lose(),
             ToRunner::Stop => self.leave(Exit::Stopped),
@@ -185,6 +196,8 @@ impl Fifo {
         let head = if self.flight.is_some() { self.window.head_mut() } else { None };
         let under_way = head.and_then(|head| head.caller.take());
         self.window.dismiss_callers(&self.post.shared.notifier);
+        // Whoever has the queue next looks for itself.
+        self.dismisses |= self.post.shared.options.other_workers && self.leaving.is_none();
         if let Some(head) = self.window.head_mut() {
             head.caller = under_way;
         }
@@ -231,6 +244,7 @@ impl Fifo {
         }
         if self.leaving.is_none() {
             self.post.write_held_up(&mut self.held_up).await;
+            self.look_after_callers_elsewhere().await;
         }
         if self.flight.is_some() {
             return Next::Event;
@@ -269,7 +283,10 @@ impl Fifo {
         }
         match self.post.shared.store.load(self.post.lease, self.window.last(), self.window.limit()).await {
             Ok(rows) => {
-                self.window.loaded(rows, &self.post.shared.notifier);
+                let elsewhere = elsewhere::callers_of(&self.post.shared, &rows).await;
+                let any = !elsewhere.is_empty();
+                self.window.loaded(rows, &elsewhere, &self.post.shared.notifier);
+                self.dismisses |= any && !self.window.only_calls();
                 if self.is_held() {
                     self.dismiss_waiting();
                 }
@@ -310,6 +327,10 @@ impl Fifo {
             },
             Gate::Attempt if !self.post.shared.lease.may_send() => {
                 Next::In(self.post.shared.lease.pause_before_looking_again())
+            }
+            Gate::Attempt if self.is_to_ask() => {
+                self.asks = true;
+                Next::Again
             }
             Gate::Attempt => match refused(&self.post.shared, live, snapshot, now) {
                 Some(decision) => {

@@ -53,6 +53,8 @@ pub(crate) enum ToRunner {
     Wake,
     /// An operator's command waits.
     Commands,
+    /// A caller of another process may wait for its reply (D11).
+    Called,
     /// The connection's settings or its pause changed, or it is gone.
     ConnectionChanged,
     /// The worker's lease has ended: all that is held belongs to others now.

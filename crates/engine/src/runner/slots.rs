@@ -58,6 +58,11 @@ impl Slots {
         }
     }
 
+    /// A runner has the queue.
+    pub fn is_open(&self) -> bool {
+        self.lock().open.is_some()
+    }
+
     pub fn set_shut(&self, shut: bool) {
         if let Some(open) = &mut self.lock().open {
             open.shut = shut;

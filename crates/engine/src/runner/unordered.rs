@@ -24,6 +24,7 @@ use super::next::Next;
 use super::{Exit, LOOK_FOR_SLOTS, Post, SHORTEST_WAIT, STORE_PAUSE, ToRunner, earlier};
 use crate::attempt::Ended;
 use crate::dispatcher;
+use crate::elsewhere;
 use crate::endpoints;
 use crate::notifier::Caller;
 use crate::shared::slots_of;
@@ -64,6 +65,8 @@ struct Unordered {
     concurrency: u32,
     /// Free slots kept back because too many decisions are not yet written.
     kept_back: u32,
+    /// Callers in other processes are not to wait while nothing is sent.
+    dismisses: bool,
     leaving: Option<Exit>,
 }
 
@@ -86,7 +89,12 @@ struct UnderWay {
 }
 
 enum Asked {
-    Claimed { slots: u32, rows: Result<Vec<Loaded>, StoreError> },
+    /// `callers`: of another process, for whom these attempts are made.
+    Claimed {
+        slots: u32,
+        rows: Result<Vec<Loaded>, StoreError>,
+        callers: Vec<(DeliveryId, Caller)>,
+    },
     NextDue(Result<Option<Timestamp>, StoreError>),
     Expiring(Result<Expiring, StoreError>),
     Refusing(Result<Refusing, StoreError>),
@@ -119,6 +127,7 @@ pub(crate) async fn run(post: Post, inbox: &mut mpsc::UnboundedReceiver<ToRunner
         expiry_at: earliest_end(&connection),
         concurrency,
         kept_back: 0,
+        dismisses: false,
         leaving: None,
         post,
     };
@@ -193,6 +202,10 @@ impl Unordered {
                 self.note_returned();
             }
             ToRunner::Commands => self.commands = true,
+            ToRunner::Called => {
+                self.look = true;
+                self.dismisses |= self.is_held();
+            }
             ToRunner::ConnectionChanged => self.connection_changed(),
             ToRunner::LeaseLost => self.lose(),
             ToRunner::Stop => self.leave(Exit::Stopped),
@@ -214,6 +227,7 @@ impl Unordered {
         self.look = true;
         if connection.is_held() {
             self.dismiss_callers();
+            self.dismisses = self.post.shared.options.other_workers;
         }
     }
 
@@ -257,6 +271,10 @@ impl Unordered {
         }
         if self.leaving.is_none() {
             self.write_held_up().await;
+            if std::mem::take(&mut self.dismisses) {
+                // Whoever is not told leaves in its time.
+                let _ = self.post.shared.store.dismiss_awaited(self.post.queue_id(), None).await;
+            }
         }
         if let Some(exit) = self.leaving {
             let idle = self.under_way.is_empty() && self.settling.is_empty() && self.asking.is_none();
@@ -331,7 +349,7 @@ impl Unordered {
     }
 
     fn claim(&mut self, slots: u32, now: Timestamp) {
-        let store = Arc::clone(&self.post.shared.store);
+        let shared = Arc::clone(&self.post.shared);
         let lease = self.post.lease;
         let options = &self.post.shared.options;
         let limit = WindowLimit {
@@ -342,13 +360,23 @@ impl Unordered {
         if let Some(rest) = pace::rest_after(self.unreachable_in_a_row) {
             self.rest_until = Some(now + rest);
         }
-        self.asking =
-            Some(Box::pin(async move { Asked::Claimed { slots, rows: store.claim(lease, now, limit).await } }));
+        self.asking = Some(Box::pin(async move {
+            let rows = shared.store.claim(lease, now, limit).await;
+            let callers = match &rows {
+                Ok(rows) => elsewhere::begun(&shared, rows).await,
+                Err(_) => Vec::new(),
+            };
+            Asked::Claimed { slots, rows, callers }
+        }));
     }
 
     fn answered(&mut self, asked: Asked) {
         match asked {
-            Asked::Claimed { slots, rows: Ok(rows) } => {
+            Asked::Claimed { slots, rows: Ok(rows), callers } => {
+                for (id, caller) in callers {
+                    // A caller of this process is told here.
+                    self.waiting.entry(id).or_insert(caller);
+                }
                 let unused = slots.saturating_sub(u32::try_from(rows.len()).unwrap_or(slots));
                 let now = self.post.shared.now();
                 self.post.handle.slots.give_back_unused(self.post.lease, unused, now);
@@ -373,7 +401,7 @@ impl Unordered {
             Asked::Claimed { rows: Err(StoreError::LeaseLost), .. } | Asked::NextDue(Err(StoreError::LeaseLost)) => {
                 self.lose();
             }
-            Asked::Claimed { slots, rows: Err(error) } => {
+            Asked::Claimed { slots, rows: Err(error), .. } => {
                 self.post.handle.slots.give_back_unused(self.post.lease, slots, self.post.shared.now());
                 self.rest(&error);
             }

@@ -120,13 +120,16 @@ impl Window {
         self.beyond = true;
     }
 
-    /// Takes in what the store gave; nothing means that the end is reached.
-    pub fn loaded(&mut self, rows: Vec<Loaded>, notifier: &Notifier) {
+    /// Takes in what the store gave; nothing means that the end is reached. `elsewhere`: those of them that another process waits for.
+    pub fn loaded(&mut self, rows: Vec<Loaded>, elsewhere: &BTreeSet<DeliveryId>, notifier: &Notifier) {
         if rows.is_empty() {
             self.beyond = false;
         }
         for row in rows {
-            self.push(row, notifier);
+            let caller = elsewhere
+                .contains(&row.delivery.id)
+                .then(|| Caller::elsewhere(row.delivery.id, row.delivery.cid.clone()));
+            self.push(row, caller, notifier);
         }
         while self.unplaced.front().is_some_and(|(position, _)| self.last.is_some_and(|last| *position <= last)) {
             self.unplaced.pop_front();
@@ -158,7 +161,7 @@ impl Window {
         let is_call = loaded.delivery.origin == Origin::Call && self.only_calls();
         let times = if is_call { ROOM_FOR_CALLS } else { 1 };
         if is_as_stored && (follows || is_first) && self.has_room(loaded.delivery.body_bytes, times) {
-            self.push(loaded, notifier);
+            self.push(loaded, None, notifier);
             return;
         }
         self.beyond = true;
@@ -189,14 +192,14 @@ impl Window {
         }
     }
 
-    fn push(&mut self, loaded: Loaded, notifier: &Notifier) {
+    fn push(&mut self, loaded: Loaded, elsewhere: Option<Caller>, notifier: &Notifier) {
         let mut entry = Entry::new(loaded);
         if entry.delivery.progress.status == Status::Processing {
             // Claimed while the queue was unordered, and never sent by this owner.
             entry.delivery.progress = not_begun(&entry.delivery.progress);
         }
         if entry.delivery.origin == Origin::Call && entry.delivery.progress.attempts == 0 {
-            match notifier.caller_of(entry.id()) {
+            match notifier.caller_of(entry.id()).or(elsewhere) {
                 Some(caller) if self.only_calls() => {
                     entry.caller = Some(caller);
                     entry.is_call = true;
@@ -210,7 +213,19 @@ impl Window {
         self.entries.push_back(entry);
     }
 
-    fn only_calls(&self) -> bool {
+    /// Behind what position nobody waits for a turn any more. A head that has been attempted is answered with its decision.
+    pub fn last_with_a_caller(&self, is_head_under_way: bool) -> Option<Position> {
+        let Some(head) = self.head() else { return self.last };
+        let last = self.entries.iter().rev().find(|entry| entry.caller.is_some());
+        match last {
+            Some(entry) => entry.delivery.position,
+            None if is_head_under_way || head.delivery.progress.attempts > 0 => head.delivery.position,
+            None => head.delivery.position.map(|position| Position(position.0 - 1)),
+        }
+    }
+
+    /// Whoever comes behind all of these may wait for its turn (D10).
+    pub fn only_calls(&self) -> bool {
         // Callers are only ever attached behind calls, so the last entry speaks for all.
         self.entries.back().is_none_or(|entry| entry.is_call)
     }
@@ -256,7 +271,7 @@ mod tests {
     fn known() -> (Window, Notifier) {
         let notifier = Notifier::default();
         let mut window = Window::unknown(WindowLimit { deliveries_max: 10, bytes_max: 1000 });
-        window.loaded(Vec::new(), &notifier);
+        window.loaded(Vec::new(), &BTreeSet::new(), &notifier);
         (window, notifier)
     }
 
@@ -270,7 +285,7 @@ mod tests {
         // The next one is no head before the store was asked.
         window.fresh(stored(2), 0, true, &notifier);
         assert!(window.is_empty() && window.may_go_on());
-        window.loaded(vec![stored(2)], &notifier);
+        window.loaded(vec![stored(2)], &BTreeSet::new(), &notifier);
         window.fresh(stored(3), 1, true, &notifier);
         assert_eq!(
             window.iter().filter_map(|entry| entry.delivery.position).collect::<Vec<_>>(),

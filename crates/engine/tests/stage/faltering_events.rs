@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use postrider_core::Timestamp;
 use postrider_core::deferral::Deferral;
+use postrider_core::delivery::Position;
 use postrider_core::endpoint::{LastTest, Verification};
 use postrider_core::id::{ConnectionId, DeliveryId, EventId, ProjectId, QueueId, SourceId, SubscriptionId};
 use postrider_core::subscription::PushSubscription;
@@ -105,6 +106,26 @@ impl Deferrals for Faltering {
     }
     async fn waits_behind(&self, ids: Vec<DeliveryId>) -> Result<Vec<(DeliveryId, DeliveryId)>, StoreError> {
         self.store.waits_behind(ids).await
+    }
+}
+
+#[async_trait]
+impl Replies for Faltering {
+    async fn awaited(&self, ids: Vec<DeliveryId>) -> Result<Vec<DeliveryId>, StoreError> {
+        self.falter("awaited")?;
+        self.store.awaited(ids).await
+    }
+    async fn begin_awaited(&self, id: DeliveryId) -> Result<bool, StoreError> {
+        self.falter("begin_awaited")?;
+        self.store.begin_awaited(id).await
+    }
+    async fn dismiss_awaited(&self, queue_id: QueueId, behind: Option<Position>) -> Result<u64, StoreError> {
+        self.falter("dismiss_awaited")?;
+        self.store.dismiss_awaited(queue_id, behind).await
+    }
+    async fn take_reply(&self, id: DeliveryId, patience: Patience) -> Result<Awaited, StoreError> {
+        self.falter("take_reply")?;
+        self.store.take_reply(id, patience).await
     }
 }
 

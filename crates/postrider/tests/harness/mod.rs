@@ -3,8 +3,11 @@
 
 mod api;
 mod bench;
+pub mod cluster;
+mod desk;
 mod hooks;
 mod mirror;
+mod own_postgres;
 mod peer;
 mod raw_remote;
 mod receiver;
@@ -12,8 +15,10 @@ mod server;
 
 pub use api::Api;
 pub use bench::{Bench, flags};
+pub use desk::Desk;
 pub use hooks::{Hooks, PROJECT, Receipt, Remote, verified};
 pub use mirror::{Mirror, Mirrored};
+pub use own_postgres::{OwnPostgres, Session};
 pub use peer::Peer;
 pub use raw_remote::{Act, RawRemote};
 pub use receiver::Receiver;

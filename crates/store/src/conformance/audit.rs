@@ -122,6 +122,7 @@ pub async fn p07_a_settlement_by_hand_leaves_its_entry_only_when_it_applies(stor
         edited_body: None,
         answers: None,
         health: None,
+        reply: None,
     };
     let version = store.delivery(id).await.unwrap().unwrap().version;
     let stale = store.settle_by_hand(settlement(version + 7), entry(&world, "delivery.discard", 1)).await;

@@ -119,6 +119,7 @@ impl<'a> World<'a> {
             ordered: connection.spec.policy.queue.ordered,
             claimed_under: None,
             idempotency: None,
+            awaited_until: None,
         }
     }
 
@@ -163,6 +164,7 @@ impl<'a> World<'a> {
             edited_body: None,
             answers: None,
             health: None,
+            reply: None,
         }
     }
 

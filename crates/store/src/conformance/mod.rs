@@ -22,6 +22,7 @@ pub mod lines;
 pub mod listing;
 pub mod ownership;
 pub mod people;
+pub mod replies;
 pub mod retention;
 pub mod security;
 pub mod settle;
@@ -136,6 +137,13 @@ macro_rules! conformance_suite {
                 d15_an_answer_is_kept_until_its_key_ends,
                 d15_a_refused_request_gives_its_key_back,
                 d15_ended_answers_go,
+            }
+            replies {
+                d11_a_reply_is_written_with_its_settlement_and_read_once,
+                d11_a_stale_settlement_tells_nobody,
+                d11_what_only_its_caller_was_to_have_is_not_given_to_nobody,
+                d11_callers_are_dismissed_from_a_place_on,
+                d11_nobody_waits_longer_than_the_row_says,
             }
             calls {
                 d15_a_key_is_reserved_once_until_it_ends,
@@ -259,6 +267,9 @@ macro_rules! conformance_suite {
             }
             answers {
                 d15_a_claim_and_an_answer_survive_a_kill,
+            }
+            replies {
+                d11_a_reply_survives_a_kill,
             }
             calls {
                 d15_a_reserved_key_survives_a_kill,

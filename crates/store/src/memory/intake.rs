@@ -6,6 +6,7 @@ use postrider_core::Timestamp;
 use postrider_core::delivery::{Delivery, Position, Status};
 use postrider_core::id::DeliveryId;
 
+use super::replies::ReplyRow;
 use super::rows::{Data, Key, Row};
 use crate::StoreError;
 use crate::records::*;
@@ -42,6 +43,10 @@ impl Data {
         let held_under = queue.owner.map(|_| FencingToken(queue.token));
         if let Some(asked) = &new.idempotency {
             self.keep_key(asked, new.id);
+        }
+        if let Some(ends_at) = new.awaited_until {
+            let row = ReplyRow { queue_id: new.connection_id, position, begun: false, ends_at, reply: None };
+            self.replies.insert(new.id, row);
         }
         self.use_body(new.body.clone());
         self.ledger.entry(new.connection_id).or_default().accepted += 1;

@@ -20,6 +20,7 @@ mod jobs;
 mod listing;
 mod ownership;
 mod people;
+mod replies;
 mod retention;
 mod rows;
 mod security;

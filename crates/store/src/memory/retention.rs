@@ -51,6 +51,11 @@ impl Data {
             self.answer_keys.remove(&hash);
             pruned.idempotency_keys += 1;
         }
+        let replies: Vec<DeliveryId> =
+            self.replies.iter().filter(|(_, row)| row.ends_at <= now).map(|(id, _)| *id).take(rows_max).collect();
+        for id in replies {
+            self.replies.remove(&id);
+        }
         // Answers that nobody came for, and commands to owners that never were; a job's go with their job.
         let commands: Vec<CommandId> = self
             .commands

@@ -20,6 +20,7 @@ use postrider_core::security::SecurityDefinition;
 use postrider_core::subscription::PushSubscription;
 use postrider_core::{Timestamp, Wait};
 
+use super::replies::ReplyRow;
 use crate::audit::AuditEntry;
 use crate::credentials::ApiKey;
 use crate::endpoints::EndpointRow;
@@ -45,6 +46,7 @@ pub(super) struct Data {
     pub bodies: BTreeMap<BodyId, Body>,
     pub keys: BTreeMap<[u8; 32], Key>,
     pub answer_keys: BTreeMap<[u8; 32], AnswerKey>,
+    pub replies: BTreeMap<DeliveryId, ReplyRow>,
     pub commands: BTreeMap<CommandId, (Command, Option<CommandAnswer>)>,
     /// With the ids that they name.
     pub jobs: BTreeMap<JobId, (Job, Vec<DeliveryId>)>,

@@ -75,7 +75,7 @@ impl Data {
             }
             Guard::Version(version) => version == now.version && !(now.status.is_waiting() && queue.owner.is_some()),
         };
-        if !holds {
+        if !holds || !self.has_its_caller(settlement) {
             return Ok(Judged::Not(Settled::Stale));
         }
         if let Some(forward) = &settlement.forward {
@@ -109,6 +109,9 @@ impl Data {
         });
         if let Some((id, answer)) = settlement.answers {
             self.note_answer(id, answer);
+        }
+        if let Some(write) = settlement.reply {
+            self.write_reply(settlement.delivery_id, *write);
         }
         if let Some(write) = settlement.health {
             self.write_health(settlement.queue_id, *write);

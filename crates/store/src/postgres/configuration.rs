@@ -131,6 +131,7 @@ pub(super) async fn replace_connection(work: &Work, connection: &Connection, ver
     if work.execute(turned, &[&id, &ordered]).await? == 0 {
         return Ok(());
     }
+    work.take_its_time().await?;
     queues::lock(work, &BTreeSet::from([connection.id]), Lock::Alone).await?;
     // Positions are given in every queue, in the order of arrival; which index a row stands in is all that changes. Dead letters too: one
     // that is retried later waits as the others do.
@@ -168,6 +169,7 @@ pub(super) async fn delete_connection(work: &Work, id: ConnectionId, forced: boo
         let why = format!("{waiting} requests wait in its queue and {dead} are in its DLQ");
         return Err(StoreError::Conflict(why).into());
     }
+    work.take_its_time().await?;
     discard_all(work, key, now).await?;
     commands::answer_all_of_queue(work, id).await?;
     deferrals::forget(work, id).await?;

@@ -17,6 +17,8 @@ pub(super) enum Fault {
     Again(StoreError),
     /// The connection or the server is gone.
     Lost(StoreError),
+    /// It has not answered in time. Another try would wait as long.
+    Silent(StoreError),
 }
 
 pub(super) type Outcome<T> = Result<T, Fault>;
@@ -30,7 +32,7 @@ impl From<StoreError> for Fault {
 impl From<Fault> for StoreError {
     fn from(fault: Fault) -> Self {
         match fault {
-            Fault::Refused(error) | Fault::Again(error) | Fault::Lost(error) => error,
+            Fault::Refused(error) | Fault::Again(error) | Fault::Lost(error) | Fault::Silent(error) => error,
         }
     }
 }
@@ -52,10 +54,17 @@ impl From<tokio_postgres::Error> for Fault {
         // The message only: details may quote what is stored.
         let text = format!("{} ({})", answer.message(), answer.code().code());
         let code = answer.code();
-        if [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED, SqlState::LOCK_NOT_AVAILABLE]
-            .contains(code)
-        {
+        if [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED].contains(code) {
             return Fault::Again(StoreError::Unavailable(format!("another transaction is in the way: {text}")));
+        }
+        // It has waited as long as anybody is kept waiting; the session is as good as before.
+        if *code == SqlState::LOCK_NOT_AVAILABLE {
+            return Fault::Refused(StoreError::Unavailable(format!(
+                "another session keeps a lock for too long: {text}"
+            )));
+        }
+        if *code == SqlState::QUERY_CANCELED {
+            return Fault::Refused(StoreError::Unavailable(format!("the database took too long: {text}")));
         }
         if *code == SqlState::DISK_FULL {
             return Fault::Refused(StoreError::Full { limit: DISK });
@@ -82,7 +91,7 @@ impl From<PoolError> for Fault {
         match error {
             PoolError::Backend(error) => match Fault::from(error) {
                 // Whatever keeps us from connecting may pass.
-                Fault::Refused(error) | Fault::Again(error) | Fault::Lost(error) => {
+                Fault::Refused(error) | Fault::Again(error) | Fault::Lost(error) | Fault::Silent(error) => {
                     Fault::Lost(StoreError::Unavailable(format!("no connection to the database: {error}")))
                 }
             },

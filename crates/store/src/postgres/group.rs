@@ -41,6 +41,9 @@ impl<I, O> Batch<I, O> {
 #[async_trait]
 pub(super) trait Verb: Send {
     async fn run(self: Box<Self>, lane: &mut Lane);
+
+    /// Answers without having done anything.
+    fn refuse(self: Box<Self>, error: StoreError);
 }
 
 pub(super) struct Call<D, T> {
@@ -56,9 +59,23 @@ impl<D: Send + Sync, T: Send> Verb for Call<D, T> {
         // Nobody waits any more: then nobody needs the answer.
         let _ = self.reply.send(answer);
     }
+
+    fn refuse(self: Box<Self>, error: StoreError) {
+        let _ = self.reply.send(Err(error));
+    }
 }
 
 impl Job {
+    /// Answers without having done anything.
+    pub fn refuse(self, error: StoreError) {
+        match self {
+            Job::Enqueue(batch) => drop(batch.reply.send(Err(error))),
+            Job::Settle(batch) => drop(batch.reply.send(Err(error))),
+            Job::Claim(batch) => drop(batch.reply.send(Err(error))),
+            Job::Other(verb) => verb.refuse(error),
+        }
+    }
+
     pub fn call<D: Send + Sync + 'static, T: Send + 'static>(data: D, verb: Run<D, T>) -> (Self, Answer<T>) {
         let (reply, answer) = oneshot::channel();
         (Job::Other(Box::new(Call { data, verb, reply })), answer)

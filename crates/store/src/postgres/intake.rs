@@ -12,6 +12,7 @@ use super::key::{Id as _, Key};
 use super::keyed::Keyed;
 use super::lines;
 use super::queues::{self, Lock};
+use super::replies;
 use super::rows::{ATTEMPT, CHANGING, Cells, Changing, FIXED, json, push_attempt, push_changing, unsigned};
 use super::work::Work;
 use crate::unclaimed::unclaimed;
@@ -66,6 +67,15 @@ pub(super) async fn enqueue(work: &Work, batch: &[&NewDelivery]) -> Outcome<Vec<
     let lines = admitted.iter().filter_map(|one| line_of(one.new)).collect();
     lines::lock(work, &lines).await?;
     insert_hot(work, &admitted, &first_positions).await?;
+    let awaited: Vec<_> = admitted
+        .iter()
+        .filter_map(|one| {
+            let until = one.new.awaited_until?.as_millis();
+            Some((one.new.id, one.new.connection_id, one.position(&first_positions), until))
+        })
+        .collect();
+    replies::await_all(work, &awaited).await?;
+    awaited.iter().for_each(|(_, queue_id, ..)| work.tell_of_call(*queue_id));
     lines::release(work, &lines).await?;
     queues::want_owners(work, &added.keys().copied().collect()).await?;
     added.iter().for_each(|(id, place)| work.tell_of_queue(*id, place.owner));

@@ -19,6 +19,7 @@ mod endpoints;
 mod events;
 mod failures;
 mod filter;
+mod gate;
 mod group;
 mod health;
 mod intake;
@@ -34,6 +35,7 @@ mod people;
 mod positions;
 mod queues;
 mod readers;
+mod replies;
 mod retention;
 mod rows;
 mod schema;
@@ -44,6 +46,7 @@ mod sources;
 mod streams;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod topics;
 mod value;
 mod verbs;
@@ -64,6 +67,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::{Statistics, StoreError, StoreLimits};
+use gate::Gate;
 use group::Job;
 use readers::Readers;
 use signals::{Bell, Ear};
@@ -164,11 +168,19 @@ impl PostgresStore {
     /// the schema; `Corrupt` when the schema has tables of another program.
     pub async fn open(database: &Database, options: PostgresOptions) -> Result<Self, StoreError> {
         let name = open::prepare(database).await.map_err(|fault| opening(database, fault.into()))?;
+        if database.is_open_to_others() {
+            tracing::warn!(
+                event = log::STORE_NOT_CHECKED,
+                database = database.shown(),
+                "the database's certificate is not checked, so nothing shows who is at the other end: use sslmode=verify-full"
+            );
+        }
         let context = Arc::new(Context {
             limits: options.limits,
             lease_clock: options.lease_clock,
             counters: Counters::default(),
             bell: Bell::default(),
+            gate: Arc::new(Gate::new(&name)),
         });
         let closing = Arc::new(AtomicBool::new(false));
         let writers = database.pool(WRITERS_MAX)?;

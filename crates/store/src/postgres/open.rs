@@ -1,19 +1,15 @@
 //! Opening the database: where it is, who may look at the connection, and the settings that durability rests on. It must not know what is in
 //! the tables.
 
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, Timeouts};
-use rustls_pki_types::CertificateDer;
-use rustls_pki_types::pem::PemObject;
 use tokio_postgres::Config;
-use tokio_postgres::config::SslMode;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::failures::{Fault, Outcome, causes};
 use super::schema;
+use super::tls::Tls;
 use crate::StoreError;
 
 /// A database that does not answer a connection within this long is not there.
@@ -23,13 +19,14 @@ const FREE_CONNECTION: Duration = Duration::from_secs(5);
 /// A cut network is noticed after this long without an acknowledgment of what we sent.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// What every session is opened with. A transaction that stands still (its process is stopped) must not keep others waiting: it is ended, well
+/// What every session is opened with. Nothing waits without an end: not for a lock, not for a statement. A transaction that stands still (its process is stopped) must not keep others waiting: it is ended, well
 /// before the leases of its worker are. Every statement of this store goes along an index, and must do so however old the statistics
 /// are; that is what the planner's settings say.
 const SETTINGS: &[(&str, &str)] = &[
     ("synchronous_commit", "on"),
     ("default_transaction_isolation", "read committed"),
     ("lock_timeout", "5s"),
+    ("statement_timeout", "20s"),
     ("idle_in_transaction_session_timeout", "10s"),
     ("enable_seqscan", "off"),
     ("plan_cache_mode", "force_generic_plan"),
@@ -74,7 +71,7 @@ impl Default for Schema {
 pub struct Database {
     config: Config,
     schema: Schema,
-    root_certificates: Option<std::path::PathBuf>,
+    tls: Tls,
 }
 
 impl std::fmt::Debug for Database {
@@ -84,27 +81,27 @@ impl std::fmt::Debug for Database {
 }
 
 impl Database {
-    /// Reads `postgres://user:password@host:port/database?sslmode=…&sslrootcert=…&schema=…`, as libpq does but for three things: `schema`
-    /// is ours; every `sslmode` from `require` on checks the certificate and its name; client certificates are not supported.
+    /// Reads `postgres://user:password@host:port/database?sslmode=…&sslrootcert=…&schema=…`, as libpq does but for two things: `schema`
+    /// is ours, and client certificates are not supported.
     ///
     /// # Errors
     /// `Conflict`, with what is wrong and never the URL, which may hold a password.
     pub fn parse(url: &str) -> Result<Self, StoreError> {
         let (address, query) = url.split_once('?').unwrap_or((url, ""));
         let mut kept = Vec::new();
-        let (mut schema, mut root_certificates, mut mode) = (Schema::default(), None, SslMode::Prefer);
+        let (mut schema, mut tls) = (Schema::default(), Tls::default());
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             match pair.split_once('=').unwrap_or((pair, "")) {
                 ("schema", name) => schema = Schema::new(name)?,
-                ("sslrootcert", path) => root_certificates = Some(unescaped(path)?.into()),
-                ("sslmode", word) => mode = ssl_mode(word)?,
+                (name, value) if tls.take(name, value)? => {}
                 _ => kept.push(pair),
             }
         }
+        tls.check()?;
         let url = if kept.is_empty() { address.to_owned() } else { format!("{address}?{}", kept.join("&")) };
         let mut config: Config =
             url.parse().map_err(|error| StoreError::Conflict(format!("the database's URL: {}", causes(&error))))?;
-        config.ssl_mode(mode);
+        config.ssl_mode(tls.ssl_mode());
         let given = config.get_options().map(|options| format!("{options} ")).unwrap_or_default();
         config.options(format!("{given}{}", startup_options(&schema)));
         if config.get_application_name().is_none() {
@@ -117,7 +114,7 @@ impl Database {
             config.tcp_user_timeout(SILENCE);
         }
         config.keepalives_idle(SILENCE);
-        Ok(Database { config, schema, root_certificates })
+        Ok(Database { config, schema, tls })
     }
 
     /// Host, database and schema, for messages and logs.
@@ -137,6 +134,19 @@ impl Database {
         format!("postgres database `{database}` on {}, schema `{}`", hosts.join(", "), self.schema.name())
     }
 
+    /// Whether somebody in between could read and change everything unseen.
+    pub(super) fn is_open_to_others(&self) -> bool {
+        use tokio_postgres::config::Host;
+        let is_near = |host: &Host| match host {
+            Host::Tcp(name) => {
+                name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+            }
+            #[cfg(unix)]
+            Host::Unix(_) => true,
+        };
+        self.tls.is_unchecked() && !self.config.get_hosts().iter().all(is_near)
+    }
+
     pub(super) const fn schema(&self) -> &Schema {
         &self.schema
     }
@@ -145,12 +155,12 @@ impl Database {
     pub(super) async fn connect(
         &self,
     ) -> Outcome<(tokio_postgres::Client, tokio_postgres::Connection<tokio_postgres::Socket, TlsStream>)> {
-        Ok(self.config.connect(self.tls()?).await?)
+        Ok(self.config.connect(self.tls.connector()?).await?)
     }
 
     pub(super) fn pool(&self, connections_max: usize) -> Result<Pool, StoreError> {
         let checked = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = Manager::from_config(self.config.clone(), self.tls()?, checked);
+        let manager = Manager::from_config(self.config.clone(), self.tls.connector()?, checked);
         let timeouts = Timeouts { wait: Some(FREE_CONNECTION), create: Some(CONNECT * 2), recycle: Some(CONNECT) };
         Pool::builder(manager)
             .max_size(connections_max)
@@ -159,70 +169,9 @@ impl Database {
             .build()
             .map_err(|error| StoreError::Unavailable(format!("the pool of connections: {error}")))
     }
-
-    fn tls(&self) -> Result<MakeRustlsConnect, StoreError> {
-        let mut roots = rustls::RootCertStore::empty();
-        match &self.root_certificates {
-            Some(path) => add_file(&mut roots, path)?,
-            None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
-        }
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let client = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| StoreError::Unavailable(format!("TLS to the database: {error}")))?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        Ok(MakeRustlsConnect::new(client))
-    }
 }
 
 type TlsStream = <MakeRustlsConnect as tokio_postgres::tls::MakeTlsConnect<tokio_postgres::Socket>>::Stream;
-
-fn add_file(roots: &mut rustls::RootCertStore, path: &Path) -> Result<(), StoreError> {
-    let unusable =
-        |why: String| StoreError::Unavailable(format!("the certificates of {} (sslrootcert): {why}", path.display()));
-    let mut found = 0;
-    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| unusable(error.to_string()))? {
-        let certificate = certificate.map_err(|error| unusable(error.to_string()))?;
-        roots.add(certificate).map_err(|error| unusable(error.to_string()))?;
-        found += 1;
-    }
-    if found == 0 { Err(unusable("there is none in it".to_owned())) } else { Ok(()) }
-}
-
-fn ssl_mode(word: &str) -> Result<SslMode, StoreError> {
-    match word {
-        "disable" => Ok(SslMode::Disable),
-        "prefer" => Ok(SslMode::Prefer),
-        "require" | "verify-full" => Ok(SslMode::Require),
-        other => Err(StoreError::Conflict(format!(
-            "`sslmode` of the database's URL is `{other}`; allowed are disable, prefer, require, verify-full"
-        ))),
-    }
-}
-
-fn unescaped(text: &str) -> Result<String, StoreError> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, behind @ ..] = rest {
-        rest = behind;
-        match (first, behind) {
-            (b'%', [high, low, behind @ ..]) => {
-                let digit = |digit: &u8| char::from(*digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-                let (Some(high), Some(low)) = (digit(high), digit(low)) else { return Err(bad_escape()) };
-                bytes.push(high * 16 + low);
-                rest = behind;
-            }
-            (b'%', _) => return Err(bad_escape()),
-            _ => bytes.push(*first),
-        }
-    }
-    String::from_utf8(bytes).map_err(|_| bad_escape())
-}
-
-fn bad_escape() -> StoreError {
-    StoreError::Conflict("`sslrootcert` of the database's URL is not percent-encoded UTF-8".to_owned())
-}
 
 fn startup_options(schema: &Schema) -> String {
     let mut options = format!("-c search_path={}", schema.name());
@@ -232,14 +181,28 @@ fn startup_options(schema: &Schema) -> String {
     options
 }
 
-/// A name for this process among the others. Before that the schema up to date, and a look whether our settings arrived: a pooler in between drops them, or hands each transaction another session.
+/// A name for this process among the others. Before that the schema up to date, and a look whether our settings arrived and stay: a pooler in
+/// between drops them, or hands each transaction another session.
 pub(super) async fn prepare(database: &Database) -> Outcome<String> {
-    let (mut client, connection) = database.connect().await?;
+    let (mut client, connection) = database.connect().await.map_err(told_of_a_pooler)?;
     let carried = tokio::spawn(connection);
     let prepared = prepare_with(&mut client, database).await;
     drop(client);
     let _ = carried.await;
     prepared
+}
+
+const ABOUT_POOLERS: &str = "Connect to PostgreSQL directly, or let the pooler keep sessions and give their settings to the role (docs/guides/operating.md)";
+
+/// PgBouncer's words for a setting that it does not know.
+fn told_of_a_pooler(fault: Fault) -> Fault {
+    let told = StoreError::from(fault.clone()).to_string();
+    if !told.contains("unsupported startup parameter") {
+        return fault;
+    }
+    Fault::Refused(StoreError::Unavailable(format!(
+        "a pooler in between does not pass the settings of a session on: {told}. {ABOUT_POOLERS}"
+    )))
 }
 
 async fn prepare_with(client: &mut tokio_postgres::Client, database: &Database) -> Outcome<String> {
@@ -248,14 +211,38 @@ async fn prepare_with(client: &mut tokio_postgres::Client, database: &Database) 
         let found: String = row.try_get(0)?;
         if found != *wanted {
             return Err(Fault::Refused(StoreError::Unavailable(format!(
-                "the setting {name} of the session is `{found}` and not `{wanted}`, as was asked for: is there a pooler in between? \
-                 Connect to PostgreSQL directly, or let the pooler keep sessions"
+                "the setting {name} of the session is `{found}` and not `{wanted}`, as was asked for: is there a pooler in between? {ABOUT_POOLERS}"
             ))));
         }
     }
+    require_a_session(client, database).await?;
+    // A step over a large table takes as long as it takes.
+    client.batch_execute("SET statement_timeout = 0").await?;
     schema::migrate(client, database.schema()).await?;
     let row = client.query_one("SELECT gen_random_uuid()::text", &[]).await?;
     Ok(row.try_get(0)?)
+}
+
+/// While somebody else has a transaction open, a pooler that hands out sessions by the transaction gives us another one than before, and
+/// prepared statements, settings and `LISTEN` would be lost as well.
+async fn require_a_session(client: &tokio_postgres::Client, database: &Database) -> Outcome<()> {
+    client.batch_execute("SET postrider.session = 'ours'").await?;
+    let (other, connection) = database.connect().await?;
+    let carried = tokio::spawn(connection);
+    other.batch_execute("BEGIN; SELECT 1").await?;
+    let found = client.simple_query("SELECT current_setting('postrider.session', true)").await?;
+    drop(other);
+    let _ = carried.await;
+    let is_kept = found.iter().any(|message| match message {
+        tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0) == Some("ours"),
+        _ => false,
+    });
+    if is_kept {
+        return Ok(());
+    }
+    Err(Fault::Refused(StoreError::Unavailable(format!(
+        "a pooler in between gives each transaction another session (pool_mode = transaction), and sessions matter. {ABOUT_POOLERS}"
+    ))))
 }
 
 #[cfg(test)]
@@ -269,7 +256,7 @@ mod tests {
                 .unwrap();
         assert_eq!(format!("{database:?}"), "postgres database `hospital` on db.example.org, schema `one`");
         assert_eq!(database.config.get_user(), Some("us@er"));
-        assert_eq!(database.config.get_ssl_mode(), SslMode::Require);
+        assert_eq!(database.config.get_ssl_mode(), tokio_postgres::config::SslMode::Require);
         let refused = Database::parse("postgres://user:s3cret@host/db?port=nine").unwrap_err().to_string();
         assert!(!refused.contains("s3cret"), "{refused}");
     }
@@ -277,7 +264,8 @@ mod tests {
     #[test]
     fn what_is_wrong_in_a_url_is_named() {
         for (url, named) in [
-            ("postgres://h/d?sslmode=allow", "disable, prefer, require, verify-full"),
+            ("postgres://h/d?sslmode=allow", "disable, prefer, require, verify-ca, verify-full"),
+            ("postgres://h/d?sslcert=/me.pem", "sslcert"),
             ("postgres://h/d?schema=a-b", "small letters"),
             ("postgres://h/d?sslrootcert=%f", "sslrootcert"),
             ("postgres://h:x/d", "URL"),

@@ -37,6 +37,10 @@ impl Readers {
                 self.pool.retain(|_, _| false);
                 Ok(self.once(begin, data, verb).await?)
             }
+            Err(Fault::Silent(error)) => {
+                self.pool.retain(|_, _| false);
+                Err(error)
+            }
             other => Ok(other?),
         }
     }

@@ -29,6 +29,9 @@ pub(super) async fn prune(work: &Work, log_before: Timestamp, now: Timestamp, ro
     let answers = "DELETE FROM keyed_answer WHERE key_hash IN \
          (SELECT key_hash FROM keyed_answer WHERE ends_at <= $1 ORDER BY ends_at LIMIT $2 FOR UPDATE SKIP LOCKED)";
     pruned.idempotency_keys += work.execute(answers, &[&now.as_millis(), &rows_max]).await?;
+    let replies = "DELETE FROM reply WHERE delivery_id IN \
+         (SELECT delivery_id FROM reply WHERE ends_at <= $1 ORDER BY ends_at LIMIT $2 FOR UPDATE SKIP LOCKED)";
+    work.execute(replies, &[&now.as_millis(), &rows_max]).await?;
     // Answers that nobody came for, and commands to owners that never were; a job's go with their job.
     let commands = "DELETE FROM command WHERE id IN \
          (SELECT id FROM command WHERE issued_at < $1 AND job_id IS NULL ORDER BY issued_at LIMIT $2 FOR UPDATE SKIP LOCKED)";

@@ -8,7 +8,7 @@ use super::open::Schema;
 use crate::StoreError;
 
 /// One entry a version, applied in order; the table `version` says how far. An entry that was ever released is never changed.
-const MIGRATIONS: &[&str] = &[FIRST];
+const MIGRATIONS: &[&str] = &[FIRST, REPLIES];
 
 /// Servers that start together take turns.
 const LOCK: i64 = 0x706f_7374_7269_6465;
@@ -283,4 +283,15 @@ CREATE TABLE webhook_source (
 -- What came in, by the hash of its id or of what was signed.
 CREATE TABLE webhook_receipt (hash bytea PRIMARY KEY, event_id uuid NOT NULL, ends_at bigint NOT NULL);
 CREATE INDEX webhook_receipt_by_end ON webhook_receipt (ends_at);
+"#;
+
+/// Callers who wait in one process while the owner of their queue is another one (D11): a row is made with the request, answered with the
+/// settlement of its first attempt, and gone when it is read.
+const REPLIES: &str = r#"
+CREATE TABLE reply (
+  delivery_id uuid PRIMARY KEY, queue_id uuid NOT NULL, position bigint NOT NULL, begun boolean NOT NULL DEFAULT false,
+  ends_at bigint NOT NULL, state text, error text, failure text, status bigint, headers text, body bytea, incomplete boolean
+) WITH (fillfactor = 50);
+CREATE INDEX reply_open ON reply (queue_id, position) WHERE state IS NULL;
+CREATE INDEX reply_by_end ON reply (ends_at);
 "#;

@@ -16,8 +16,8 @@ use super::positions::Positions;
 use super::queues::{self, Left, Lock, Queue, Queues};
 use super::rows::{CHANGING, Cells, Changing, FIXED, prefixed, push_changing, signed};
 use super::work::Work;
-use super::{bodies, commands, health, intake, lines, topics};
-use crate::{Forward, Guard, HealthWrite, NewDelivery, Placement, Settled, Settlement, StoreError};
+use super::{bodies, commands, health, intake, lines, replies, topics};
+use crate::{Forward, Guard, HealthWrite, NewDelivery, Placement, ReplyWrite, Settled, Settlement, StoreError};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Table {
@@ -82,6 +82,9 @@ struct Pending<'a> {
     unused: Vec<Key>,
     /// Lines in which something left or came.
     lines: lines::Touched,
+    /// Those of the settlements with a reply whose callers still wait.
+    callers: BTreeSet<DeliveryId>,
+    replies: Vec<(DeliveryId, &'a ReplyWrite)>,
     /// Those that wait at the end of their line from now on.
     held_back: Vec<Key>,
     /// Those in which something waits that did not before.
@@ -153,7 +156,7 @@ async fn settle_run(work: &Work, queues: &Queues, run: &[&Settlement], answers: 
     let found = find_all(work, run).await?;
     let in_lines = found.values().filter_map(|row| Some((row.queue_id, row.line?))).collect();
     lines::lock(work, &in_lines).await?;
-    let mut pending = Pending::default();
+    let mut pending = Pending { callers: replies::callers_of(work, run).await?, ..Pending::default() };
     let mut positions = Positions::default();
     for settlement in run {
         let answer = match found.get(&settlement.delivery_id) {
@@ -180,6 +183,7 @@ async fn settle_run(work: &Work, queues: &Queues, run: &[&Settlement], answers: 
         work.tell_of_queue(*id, queues.get(id).and_then(|queue| queue.owner));
     }
     health::write(work, &pending.health).await?;
+    replies::write_all(work, &pending.replies).await?;
     queues::count_left(work, &pending.left).await?;
     bodies::drop_uses(work, pending.unused).await?;
     Ok(())
@@ -252,6 +256,10 @@ async fn settle_one<'a>(
     if let Err(answer) = check(settlement, row, queue) {
         return Ok(answer);
     }
+    let must_be_read = settlement.reply.as_ref().is_some_and(|write| write.must_be_read);
+    if must_be_read && !pending.callers.contains(&row.id) {
+        return Ok(Settled::Stale);
+    }
     let topic = match &settlement.forward {
         Some(forward) => match topics::find(work, row.project_id, &forward.message.topic).await? {
             Some(topic_id) => Some((topic_id, forward)),
@@ -300,6 +308,9 @@ async fn settle_one<'a>(
     }
     if let Some(attempt) = &settlement.attempt {
         pending.attempts.push((row.id, attempt));
+    }
+    if let Some(write) = &settlement.reply {
+        pending.replies.push((row.id, write));
     }
     if let Some(write) = &settlement.health {
         pending.health.push((row.queue_id, write));

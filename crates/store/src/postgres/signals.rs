@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use deadpool_postgres::Pool;
 use futures_util::{FutureExt as _, StreamExt as _};
-use postrider_core::id::{QueueId, WorkerId};
+use postrider_core::id::{DeliveryId, QueueId, WorkerId};
 use tokio::sync::{Notify, mpsc};
 use tokio_postgres::AsyncMessage;
 
@@ -20,7 +20,7 @@ use crate::{Signal, Signals, StoreError};
 
 /// Between two notifications of one process.
 const COALESCED: Duration = Duration::from_millis(5);
-/// Queues named in one notification; the limit of PostgreSQL is 8000 bytes.
+/// Queues and calls named in one notification; the limit of PostgreSQL is 8000 bytes.
 const NAMED_MAX: usize = 200;
 /// News that wait for the listener; a listener that far behind has to look at everything anyway.
 const WAITING_MAX: usize = 1024;
@@ -31,12 +31,20 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct News {
     pub queues: BTreeSet<QueueId>,
+    /// In which a caller waits for its owner's reply.
+    pub calls: BTreeSet<QueueId>,
+    /// Whose callers are to look.
+    pub replies: BTreeSet<DeliveryId>,
     pub configuration: bool,
 }
 
 impl News {
     fn is_empty(&self) -> bool {
-        self.queues.is_empty() && !self.configuration
+        self.named() == 0 && !self.configuration
+    }
+
+    fn named(&self) -> usize {
+        self.queues.len() + self.calls.len() + self.replies.len()
     }
 }
 
@@ -55,6 +63,8 @@ impl Bell {
         }
         let mut waiting = self.news.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.queues.extend(news.queues);
+        waiting.calls.extend(news.calls);
+        waiting.replies.extend(news.replies);
         waiting.configuration |= news.configuration;
         drop(waiting);
         self.rung.notify_one();
@@ -102,16 +112,19 @@ async fn notify(context: &Arc<Context>, pool: &Pool, channel: &str, payload: &st
     Ok(())
 }
 
-/// `SENDER c,q`: the configuration, and every queue as 32 hexadecimal digits; `*` for more than fit.
+/// `SENDER c,Q,kQ,rD`: the configuration; every queue as 32 hexadecimal digits, behind a `k` where a caller waits; every call that is answered
+/// behind an `r`; `*` for more than fit.
 fn payload(sender: &str, news: &News) -> String {
     let mut words: Vec<String> = Vec::new();
     if news.configuration {
         words.push("c".to_owned());
     }
-    if news.queues.len() > NAMED_MAX {
+    if news.named() > NAMED_MAX {
         words.push("*".to_owned());
     } else {
         words.extend(news.queues.iter().map(|id| format!("{:032x}", id.as_u128())));
+        words.extend(news.calls.iter().map(|id| format!("k{:032x}", id.as_u128())));
+        words.extend(news.replies.iter().map(|id| format!("r{:032x}", id.as_u128())));
     }
     format!("{sender} {}", words.join(","))
 }
@@ -123,16 +136,25 @@ fn heard(own: &str, payload: &str) -> Vec<Signal> {
         return Vec::new();
     }
     let mut signals = Vec::new();
-    let mut queues = Vec::new();
+    let (mut queues, mut calls, mut replies) = (Vec::new(), Vec::new(), Vec::new());
     for word in words.split(',') {
-        match (word, u128::from_str_radix(word, 16)) {
-            ("c", _) => signals.push(Signal::Configuration),
-            (word, Ok(id)) if word.len() == 32 => queues.push(QueueId::from_u128(id)),
+        let (kind, digits) = word.split_at_checked(word.len().saturating_sub(32)).unwrap_or((word, ""));
+        match (kind, u128::from_str_radix(digits, 16)) {
+            _ if word == "c" => signals.push(Signal::Configuration),
+            ("", Ok(id)) if digits.len() == 32 => queues.push(QueueId::from_u128(id)),
+            ("k", Ok(id)) => calls.push(QueueId::from_u128(id)),
+            ("r", Ok(id)) => replies.push(DeliveryId::from_u128(id)),
             _ => signals.push(Signal::Anything),
         }
     }
     if !queues.is_empty() {
         signals.push(Signal::Queues(queues));
+    }
+    if !calls.is_empty() {
+        signals.push(Signal::Calls(calls));
+    }
+    if !replies.is_empty() {
+        signals.push(Signal::Replies(replies));
     }
     signals
 }
@@ -234,14 +256,23 @@ mod tests {
     #[test]
     fn what_is_told_is_heard_by_others_only() {
         let queues: BTreeSet<QueueId> = [QueueId::from_u128(7), QueueId::from_u128(u128::MAX)].into();
-        let text = payload("me", &News { queues: queues.clone(), configuration: true });
+        let replies: BTreeSet<DeliveryId> = [DeliveryId::from_u128(9)].into();
+        let text = payload(
+            "me",
+            &News { queues: queues.clone(), calls: queues.clone(), replies: replies.clone(), configuration: true },
+        );
         assert!(heard("me", &text).is_empty());
-        let told = [Signal::Configuration, Signal::Queues(queues.into_iter().collect())];
+        let told = [
+            Signal::Configuration,
+            Signal::Queues(queues.iter().copied().collect()),
+            Signal::Calls(queues.into_iter().collect()),
+            Signal::Replies(replies.into_iter().collect()),
+        ];
         assert_eq!(heard("you", &text), told);
         assert_eq!(heard("you", "me what is this"), [Signal::Anything]);
-        let many = News { queues: (0..1000).map(QueueId::from_u128).collect(), configuration: false };
-        let text = payload("me", &many);
-        assert!(text.len() < 8000);
-        assert_eq!(heard("you", &text), [Signal::Anything]);
+        let many = News { queues: (0..1000).map(QueueId::from_u128).collect(), ..News::default() };
+        assert_eq!(heard("you", &payload("me", &many)), [Signal::Anything]);
+        let most = News { replies: (0..200).map(DeliveryId::from_u128).collect(), ..News::default() };
+        assert!(payload("me", &most).len() < 8000 - 36);
     }
 }

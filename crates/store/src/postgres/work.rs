@@ -2,14 +2,16 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use deadpool_postgres::{Object, Pool};
+use deadpool_postgres::{Object, Pool, PoolError, TimeoutType};
 use postrider_core::Timestamp;
-use postrider_core::id::{QueueId, WorkerId};
+use postrider_core::id::{DeliveryId, QueueId, WorkerId};
 use tokio_postgres::Row;
 
 use super::columns::{Columns, Param};
 use super::failures::{Fault, Outcome};
+use super::gate::Gate;
 use super::signals::{Bell, News};
 use crate::{Statistics, StoreError, StoreLimits};
 
@@ -19,6 +21,7 @@ pub(super) struct Context {
     pub lease_clock: LeaseClock,
     pub counters: Counters,
     pub bell: Bell,
+    pub gate: Arc<Gate>,
 }
 
 /// Whose time ends leases (D05).
@@ -56,22 +59,48 @@ pub(super) fn lease_now(number: usize) -> String {
     format!("coalesce(${number}::bigint, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)")
 }
 
+/// A database that has not answered a statement after this long is as good as gone: a cut network or a frozen server says nothing at all. Longer
+/// than its own limit on a statement, so that it gives up first.
+const ANSWER: Duration = Duration::from_secs(25);
+
 pub(super) struct Work {
     /// `None` once it has been thrown away.
     client: Option<Object>,
     pub context: Arc<Context>,
     in_transaction: AtomicBool,
+    /// It did not answer in time, and is not used any more.
+    is_silent: AtomicBool,
+    /// What is asked may take as long as it takes.
+    takes_its_time: AtomicBool,
     has_written: AtomicBool,
     news: Mutex<News>,
 }
 
 impl Work {
     pub async fn connect(pool: &Pool, context: &Arc<Context>) -> Outcome<Self> {
-        let client = pool.get().await?;
+        if let Err(why) = context.gate.pass() {
+            return Err(Fault::Lost(StoreError::Unavailable(why)));
+        }
+        let client = match pool.get().await {
+            Ok(client) => {
+                context.gate.connected();
+                client
+            }
+            Err(error) => {
+                let dialled = matches!(error, PoolError::Backend(_) | PoolError::Timeout(TimeoutType::Create));
+                let fault = Fault::from(error);
+                if let (Fault::Lost(StoreError::Unavailable(why)), true) = (&fault, dialled) {
+                    context.gate.failed(why.clone());
+                }
+                return Err(fault);
+            }
+        };
         Ok(Work {
             client: Some(client),
             context: Arc::clone(context),
             in_transaction: AtomicBool::new(false),
+            is_silent: AtomicBool::new(false),
+            takes_its_time: AtomicBool::new(false),
             has_written: AtomicBool::new(false),
             news: Mutex::default(),
         })
@@ -100,6 +129,16 @@ impl Work {
         }
     }
 
+    /// Whoever owns this queue is to look for callers of another process, once this is committed.
+    pub fn tell_of_call(&self, id: QueueId) {
+        self.news().calls.insert(id);
+    }
+
+    /// The process that holds this call's caller is to look, once this is committed.
+    pub fn tell_of_reply(&self, id: DeliveryId) {
+        self.news().replies.insert(id);
+    }
+
     /// Everybody is to read the configuration anew, once this is committed.
     pub fn tell_of_configuration(&self) {
         self.news().configuration = true;
@@ -123,11 +162,34 @@ impl Work {
         self.context.counters.statements.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// What the database answers, if it does in time.
+    async fn within<T>(&self, asked: impl Future<Output = Result<T, tokio_postgres::Error>> + Send) -> Outcome<T> {
+        if self.takes_its_time.load(Ordering::Relaxed) {
+            return Ok(asked.await?);
+        }
+        match tokio::time::timeout(ANSWER, asked).await {
+            Ok(answer) => Ok(answer?),
+            Err(_) => {
+                self.is_silent.store(true, Ordering::Relaxed);
+                let why = format!("the database has not answered for {} s", ANSWER.as_secs());
+                Err(Fault::Silent(StoreError::Unavailable(why)))
+            }
+        }
+    }
+
+    /// From here on this transaction may take as long as it takes: it is one that a person asked for, over everything that waits in a queue.
+    pub async fn take_its_time(&self) -> Outcome<()> {
+        let client = self.client()?;
+        self.within(client.batch_execute("SET LOCAL statement_timeout = 0")).await?;
+        self.takes_its_time.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
     /// How many rows it changed.
     pub async fn execute(&self, sql: &str, params: &[Param<'_>]) -> Outcome<u64> {
         let client = self.client()?;
-        let statement = client.prepare_cached(sql).await?;
-        let changed = client.execute(&statement, params).await?;
+        let asked = async { client.execute(&client.prepare_cached(sql).await?, params).await };
+        let changed = self.within(asked).await?;
         if changed > 0 {
             self.has_written.store(true, Ordering::Relaxed);
         }
@@ -144,8 +206,7 @@ impl Work {
 
     pub async fn rows(&self, sql: &str, params: &[Param<'_>]) -> Outcome<Vec<Row>> {
         let client = self.client()?;
-        let statement = client.prepare_cached(sql).await?;
-        Ok(client.query(&statement, params).await?)
+        self.within(async { client.query(&client.prepare_cached(sql).await?, params).await }).await
     }
 
     pub async fn all<T>(
@@ -195,7 +256,8 @@ impl Work {
         // Before the answer: should this be given up in between, the connection is thrown away.
         self.in_transaction.store(true, Ordering::Relaxed);
         self.has_written.store(false, Ordering::Relaxed);
-        Ok(client.batch_execute(how).await?)
+        self.takes_its_time.store(false, Ordering::Relaxed);
+        self.within(client.batch_execute(how)).await
     }
 
     /// Whether the transaction has changed anything.
@@ -204,7 +266,8 @@ impl Work {
     }
 
     pub async fn commit(&self) -> Outcome<()> {
-        self.client()?.batch_execute("COMMIT").await?;
+        let client = self.client()?;
+        self.within(client.batch_execute("COMMIT")).await?;
         self.in_transaction.store(false, Ordering::Relaxed);
         if self.has_written() {
             self.context.counters.commits.fetch_add(1, Ordering::Relaxed);
@@ -214,9 +277,9 @@ impl Work {
 
     /// One that cannot be rolled back ends with its connection.
     pub async fn roll_back(&self) {
-        let Some(client) = &self.client else { return };
+        let Some(client) = self.client.as_ref().filter(|_| !self.is_silent.load(Ordering::Relaxed)) else { return };
         self.count();
-        if client.batch_execute("ROLLBACK").await.is_ok() {
+        if self.within(client.batch_execute("ROLLBACK")).await.is_ok() {
             self.in_transaction.store(false, Ordering::Relaxed);
         }
     }
@@ -226,7 +289,7 @@ impl Drop for Work {
     /// A caller may leave in the middle. The connection must not go back to the pool with a transaction open, so it is closed, and the
     /// database rolls back.
     fn drop(&mut self) {
-        if self.in_transaction.load(Ordering::Relaxed)
+        if (self.in_transaction.load(Ordering::Relaxed) || self.is_silent.load(Ordering::Relaxed))
             && let Some(client) = self.client.take()
         {
             drop(Object::take(client));

@@ -35,6 +35,7 @@ pub(super) struct Lane {
     pool: Pool,
     context: Arc<Context>,
     closing: Arc<AtomicBool>,
+    jobs: mpsc::Receiver<Job>,
     /// Its row, once it has one.
     row: Option<Key>,
     number: i64,
@@ -47,13 +48,12 @@ pub(super) fn start(
     closing: &Arc<AtomicBool>,
 ) -> (mpsc::Sender<Job>, tokio::task::JoinHandle<()>) {
     let (sender, jobs) = mpsc::channel(JOBS_MAX);
-    let lane =
-        Lane { pool: pool.clone(), context: Arc::clone(context), closing: Arc::clone(closing), row: None, number: 0 };
-    (sender, tokio::spawn(serve(lane, jobs)))
+    let (pool, context, closing) = (pool.clone(), Arc::clone(context), Arc::clone(closing));
+    (sender, tokio::spawn(serve(Lane { pool, context, closing, jobs, row: None, number: 0 })))
 }
 
-async fn serve(mut lane: Lane, mut jobs: mpsc::Receiver<Job>) {
-    while let Some(first) = jobs.recv().await {
+async fn serve(mut lane: Lane) {
+    while let Some(first) = lane.jobs.recv().await {
         let mut group = Vec::new();
         let mut weight = 0;
         let mut next = Some(first);
@@ -61,7 +61,7 @@ async fn serve(mut lane: Lane, mut jobs: mpsc::Receiver<Job>) {
         while let Some(job) = next {
             weight += job.weight();
             group.push(job);
-            next = if weight < ROWS_PER_COMMIT { jobs.try_recv().ok() } else { None };
+            next = if weight < ROWS_PER_COMMIT { lane.jobs.try_recv().ok() } else { None };
         }
         group::run(&mut lane, group).await;
     }
@@ -83,6 +83,11 @@ impl Lane {
             match fault {
                 // A connection from before the database was started anew is found out only by its use.
                 Fault::Lost(_) if tries == 1 => drop(self.pool.retain(|_, _| false)),
+                // What else is in the pool will not answer either.
+                Fault::Silent(error) => {
+                    self.pool.retain(|_, _| false);
+                    return Err(error);
+                }
                 Fault::Again(_) if tries < TRIES_MAX => {
                     tokio::time::sleep(pause).await;
                     pause *= 2;
@@ -110,7 +115,7 @@ impl Lane {
         let news = work.take_news();
         match work.commit().await {
             Ok(()) => {}
-            Err(Fault::Lost(error)) if has_written => {
+            Err(Fault::Lost(error) | Fault::Silent(error)) if has_written => {
                 drop(work);
                 if !self.was_committed().await? {
                     return Err(Fault::Again(error));
@@ -151,12 +156,20 @@ impl Lane {
         Ok(row)
     }
 
-    /// Whether the last transaction is there, for as long as it takes to learn it: nobody is told a guess. The lock on the row waits for a
-    /// transaction that is still being committed.
-    async fn was_committed(&self) -> Outcome<bool> {
+    /// Whether the last transaction is there, for as long as it takes to learn it: nobody is told a guess. Whoever comes meanwhile is refused,
+    /// since nothing can be written before.
+    async fn was_committed(&mut self) -> Outcome<bool> {
         let mut pause = FIRST_PAUSE;
         loop {
-            match self.last_number().await {
+            let looking = async {
+                let found = last_number(&self.pool, &self.context, self.row).await;
+                if found.is_err() {
+                    tokio::time::sleep(pause).await;
+                }
+                found
+            };
+            let found = refusing(&mut self.jobs, looking).await;
+            match found {
                 Ok(last) => return Ok(last == Some(self.number)),
                 Err(fault) if self.closing.load(Ordering::Relaxed) => {
                     let why = StoreError::from(fault);
@@ -165,25 +178,9 @@ impl Lane {
                     );
                     return Err(Fault::Refused(StoreError::Unavailable(text)));
                 }
-                Err(_) => {}
+                Err(_) => pause = (pause * 2).min(LOOK_PAUSE_MAX),
             }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(LOOK_PAUSE_MAX);
         }
-    }
-
-    async fn last_number(&self) -> Outcome<Option<i64>> {
-        self.pool.retain(|_, _| false);
-        let work = Work::connect(&self.pool, &self.context).await?;
-        work.begin("BEGIN").await?;
-        let found = work
-            .first("SELECT number FROM lane WHERE id = $1 FOR UPDATE", &[&self.row], |row| {
-                super::rows::Cells::of(row).take()
-            })
-            .await;
-        let found = found?;
-        work.roll_back().await;
-        Ok(found)
     }
 
     /// Leaves no row behind. One that cannot be removed is removed by retention.
@@ -191,6 +188,36 @@ impl Lane {
         let Some(row) = self.row else { return };
         if let Ok(work) = Work::connect(&self.pool, &self.context).await {
             let _ = work.execute("DELETE FROM lane WHERE id = $1", &[&row]).await;
+        }
+    }
+}
+
+/// The lock on the row waits for a transaction that is still being committed.
+async fn last_number(pool: &Pool, context: &Arc<Context>, row: Option<Key>) -> Outcome<Option<i64>> {
+    pool.retain(|_, _| false);
+    let work = Work::connect(pool, context).await?;
+    work.begin("BEGIN").await?;
+    let sql = "SELECT number FROM lane WHERE id = $1 FOR UPDATE";
+    let found = work.first(sql, &[&row], |row| super::rows::Cells::of(row).take()).await?;
+    work.roll_back().await;
+    Ok(found)
+}
+
+/// Does this, and meanwhile refuses what comes in.
+async fn refusing<T>(jobs: &mut mpsc::Receiver<Job>, doing: impl Future<Output = T>) -> T {
+    tokio::pin!(doing);
+    let mut is_open = true;
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut doing => return done,
+            job = jobs.recv(), if is_open => match job {
+                Some(job) => {
+                    let why = "the connection was lost while a commit was under way, and the database cannot be asked yet".to_owned();
+                    job.refuse(StoreError::Unavailable(why));
+                }
+                None => is_open = false,
+            },
         }
     }
 }

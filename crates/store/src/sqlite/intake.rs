@@ -10,7 +10,7 @@ use super::rows::{
     id_of, json, key,
 };
 use super::work::{Binder, Work, write_rows};
-use super::{bodies, lines, work};
+use super::{bodies, lines, replies, work};
 use crate::unclaimed::unclaimed;
 use crate::{CallRecord, Enqueued, Idempotency, NewDelivery, StoreError};
 
@@ -40,6 +40,11 @@ pub(super) fn enqueue(work: &Work, batch: &[&NewDelivery]) -> Result<Vec<Enqueue
     let new_bodies: Vec<_> = admitted.iter().map(|one| &one.new.body).collect();
     bodies::add(work, &new_bodies)?;
     insert_hot(work, &admitted)?;
+    let awaited: Vec<_> = admitted
+        .iter()
+        .filter_map(|one| Some((one.new.id, one.new.connection_id, one.position, one.new.awaited_until?.as_millis())))
+        .collect();
+    replies::await_all(work, &awaited)?;
     lines::release(work, &admitted.iter().filter_map(|one| line_of(one.new)).collect())?;
     work.counters.enqueued.fetch_add(admitted.len() as u64, std::sync::atomic::Ordering::Relaxed);
     Ok(answers)

@@ -33,6 +33,7 @@ mod ownership;
 mod people;
 mod queues;
 mod readers;
+mod replies;
 mod retention;
 mod rows;
 mod schema;

@@ -21,6 +21,10 @@ pub(super) fn prune(work: &Work, log_before: Timestamp, now: Timestamp, rows_max
         "DELETE FROM keyed_answer WHERE key_hash IN (SELECT key_hash FROM keyed_answer WHERE ends_at <= ?1 ORDER BY ends_at LIMIT ?2)",
         &[&now.as_millis(), &rows_max],
     )? as u64;
+    work.execute(
+        "DELETE FROM reply WHERE delivery_id IN (SELECT delivery_id FROM reply WHERE ends_at <= ?1 ORDER BY ends_at LIMIT ?2)",
+        &[&now.as_millis(), &rows_max],
+    )?;
     // Answers that nobody came for, and commands to owners that never were; a job's go with their job.
     work.execute(
         "DELETE FROM command WHERE id IN (SELECT id FROM command WHERE issued_at < ?1 AND job_id IS NULL ORDER BY issued_at LIMIT ?2)",

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use crate::StoreError;
 
 /// One entry a version, applied in order; `PRAGMA user_version` counts them. An entry that was ever released is never changed.
-const MIGRATIONS: &[&str] = &[FIRST];
+const MIGRATIONS: &[&str] = &[FIRST, REPLIES];
 
 /// The version that this program reads and writes.
 pub(super) const fn newest() -> i64 {
@@ -243,4 +243,14 @@ CREATE TABLE webhook_source (
 -- What came in, by the hash of its id or of what was signed.
 CREATE TABLE webhook_receipt (hash BLOB PRIMARY KEY, event_id BLOB NOT NULL, ends_at INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX webhook_receipt_by_end ON webhook_receipt (ends_at);
+";
+
+/// Callers who wait in another process than their queue's owner (D11). An embedded store has one process, and keeps what it is asked to.
+const REPLIES: &str = "
+CREATE TABLE reply (
+  delivery_id BLOB NOT NULL PRIMARY KEY, queue_id BLOB NOT NULL, position INTEGER NOT NULL, begun INTEGER NOT NULL DEFAULT 0,
+  ends_at INTEGER NOT NULL, state TEXT, error TEXT, failure TEXT, status INTEGER, headers TEXT, body BLOB, incomplete INTEGER
+);
+CREATE INDEX reply_open ON reply (queue_id, position) WHERE state IS NULL;
+CREATE INDEX reply_by_end ON reply (ends_at);
 ";

@@ -13,7 +13,7 @@ use super::events::Asked;
 use super::queues::{self, Queue};
 use super::rows::{CHANGING, CHANGING_COLUMNS, Changing, Columns, FIXED, bind_changing, key, unsigned};
 use super::work::{Binder, Work, change_rows, read_rows, write_rows};
-use super::{bodies, commands, events, health, intake, lines, topics};
+use super::{bodies, commands, events, health, intake, lines, replies, topics};
 use crate::{Forward, Guard, HealthWrite, Placement, Settled, Settlement, StoreError};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -70,6 +70,8 @@ struct Pending<'a> {
     to_log: Vec<Next<'a>>,
     attempts: Vec<(DeliveryId, &'a Attempt)>,
     lines: lines::Touched,
+    /// Those of the settlements with a reply whose callers still wait.
+    callers: BTreeSet<DeliveryId>,
     health: Vec<(QueueId, &'a HealthWrite)>,
 }
 
@@ -116,7 +118,7 @@ pub(super) fn not_holding(
 
 fn settle_run(work: &Work, run: &[&Settlement], answers: &mut Vec<Settled>) -> Result<(), StoreError> {
     let found = find_all(work, run)?;
-    let mut pending = Pending::default();
+    let mut pending = Pending { callers: replies::callers_of(work, run)?, ..Pending::default() };
     for settlement in run {
         let answer = match found.get(&settlement.delivery_id) {
             Some(row) => settle_one(work, settlement, row, &mut pending)?,
@@ -192,6 +194,10 @@ fn settle_one<'a>(
     if let Err(answer) = check(settlement, row, &queue) {
         return Ok(answer);
     }
+    let must_be_read = settlement.reply.as_ref().is_some_and(|write| write.must_be_read);
+    if must_be_read && !pending.callers.contains(&row.id) {
+        return Ok(Settled::Stale);
+    }
     let topic = match &settlement.forward {
         Some(forward) => match topics::find(work, row.project_id, &forward.message.topic)? {
             Some(topic_id) => Some((topic_id, forward)),
@@ -246,6 +252,9 @@ fn settle_one<'a>(
     }
     if let Some((id, answer)) = &settlement.answers {
         commands::write_answer(work, *id, *answer)?;
+    }
+    if let Some(write) = &settlement.reply {
+        replies::write(work, row.id, write)?;
     }
     Ok(Settled::Applied { version: row.version.saturating_add(1), position: position.map(Position) })
 }

@@ -14,6 +14,7 @@ use postrider_store::{CommandAnswer, Guard, NewBody, Placement, Settlement};
 
 use super::Fifo;
 use crate::attempt::{self, Ended};
+use crate::elsewhere;
 use crate::endpoints;
 use crate::notifier::Caller;
 use crate::runner::window::Entry;
@@ -129,6 +130,8 @@ impl Fifo {
     ) {
         self.unsettled += 1;
         let (attempt, health) = made.map_or((None, None), |made| (Some(made.record), made.health));
+        let elsewhere = caller.as_ref().filter(|(caller, _)| caller.is_elsewhere());
+        let reply = elsewhere.map(|(_, outcome)| elsewhere::reply_of(outcome, progress.status, self.post.shared.now()));
         self.post.shared.settler.settle(ToSettle {
             settlement: Settlement {
                 delivery_id,
@@ -141,6 +144,7 @@ impl Fifo {
                 edited_body,
                 answers: answers.map(|id| (id, CommandAnswer::Applied)),
                 health,
+                reply,
             },
             runner: self.post.handle.inbox(),
             life: self.post.life,

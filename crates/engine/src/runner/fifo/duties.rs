@@ -16,6 +16,7 @@ use postrider_store::{Command, CommandAnswer, Guard, NewBody, Placement, Settlem
 use super::attempts::nothing_came;
 use super::{Fifo, Next};
 use crate::attempt;
+use crate::notifier::Caller;
 use crate::runner::STORE_PAUSE;
 use crate::runner::commands::{Change, change};
 
@@ -79,6 +80,7 @@ impl Fifo {
             edited_body: None,
             answers: None,
             health: None,
+            reply: None,
         })
     }
 
@@ -103,6 +105,30 @@ impl Fifo {
         let Ok(decision) = decide(Event::Interrupted, snapshot, now, self.post.shared.roll()) else { return };
         let record = attempt::interrupted(begun.attempts, now, decision.progress.error.clone());
         self.apply_to_head(decision, Some(record.into()), None);
+    }
+
+    /// Whether the head's caller, who is in another process, is to be asked before its attempt begins.
+    pub(super) fn is_to_ask(&self) -> bool {
+        self.window.head().and_then(|head| head.caller.as_ref()).is_some_and(Caller::is_to_be_asked)
+    }
+
+    /// Callers in other processes: those whose turn does not come are told so, and the head's says whether it still waits (D10, D11).
+    pub(super) async fn look_after_callers_elsewhere(&mut self) {
+        let shared = Arc::clone(&self.post.shared);
+        if std::mem::take(&mut self.dismisses) {
+            let behind = self.window.last_with_a_caller(self.flight.is_some());
+            // Whoever is not told leaves in its time.
+            let _ = shared.store.dismiss_awaited(self.post.queue_id(), behind).await;
+        }
+        if !std::mem::take(&mut self.asks) || !self.is_to_ask() {
+            return;
+        }
+        let Some(head) = self.window.head_mut() else { return };
+        let is_there = shared.store.begin_awaited(head.id()).await.unwrap_or(false);
+        match &mut head.caller {
+            Some(caller) if is_there => caller.is_asked(),
+            caller => *caller = None,
+        }
     }
 
     /// Applies what can be applied now; what concerns the attempt under way waits for its end (D06).

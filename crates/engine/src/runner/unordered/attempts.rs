@@ -14,6 +14,7 @@ use postrider_store::{CommandAnswer, Guard, Loaded, NewBody, Placement, Settleme
 
 use super::{ROUNDS_KEPT_MAX, Settling, UnderWay, Unordered};
 use crate::attempt::{self, Ended};
+use crate::elsewhere;
 use crate::endpoints;
 use crate::notifier::Caller;
 use crate::runner::{Exit, Made, given_up, not_begun, outgoing, refused, was_made};
@@ -135,6 +136,8 @@ impl Unordered {
             Some((id, edited_body)) => (Some((id, CommandAnswer::Applied)), edited_body),
             None => (None, None),
         };
+        let elsewhere = caller.as_ref().filter(|(caller, _)| caller.is_elsewhere());
+        let reply = elsewhere.map(|(_, outcome)| elsewhere::reply_of(outcome, progress.status, self.post.shared.now()));
         let (attempt, health) = made.map_or((None, None), |made| (Some(made.record), made.health));
         let due_at = (progress.status == Status::Pending).then_some(progress.due_at);
         if due_at.is_some() {
@@ -155,6 +158,7 @@ impl Unordered {
                 edited_body,
                 answers,
                 health,
+                reply,
             },
             runner: self.post.handle.inbox(),
             life: self.post.life,

@@ -4,7 +4,7 @@
 use super::make_store;
 use crate::conformance::LIMITS;
 use crate::postgres::{
-    commands, health, intake, jobs, listing, lookups, ownership, queues, retention, settle, window, workforce,
+    commands, health, intake, jobs, listing, lookups, ownership, queues, replies, retention, settle, window, workforce,
 };
 use crate::{DeadLetterFilter, DeliveryFilter};
 
@@ -57,6 +57,8 @@ fn hot_statements() -> Vec<(String, Vec<&'static str>)> {
         (workforce::free_count_sql(), vec!["queue_wanted", "queue_by_owner", "delivery_waiting"]),
         one(ownership::OWNED_SQL, "queue_by_owner"),
         one(commands::OPEN_SQL, "command_open"),
+        one(replies::AWAITED_SQL, "reply_pkey"),
+        one(replies::DISMISS_SQL, "reply_open"),
         (lookups::delivery_sql(), vec!["delivery_pkey", "delivery_log_pkey"]),
         (lookups::dead_letter_sql("id", all), vec!["delivery_dead_by_arrival"]),
         one(&format!("{} WHERE queue.id = $1", lookups::SUMMARY_SQL), "delivery_waiting"),
