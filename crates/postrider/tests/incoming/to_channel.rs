@@ -31,8 +31,7 @@ async fn r12_a_webhook_that_is_pushed_to_a_channel_tells_its_service_where_it_ca
         ("x-postrider-source", made["id"].as_str().unwrap()),
         ("x-postrider-verified", "false"),
         ("x-postrider-query", "shop=7&b=%20"),
-        ("x-postrider-event", "incoming.shop"),
-        ("x-postrider-event-id", accepted["eventId"].as_str().unwrap()),
+        ("idempotency-key", &format!("{}-{}", accepted["eventId"].as_str().unwrap(), to["id"].as_str().unwrap())),
     ] {
         assert_eq!(receipts[0].header(name), value, "{name}: {:?}", receipts[0].headers);
     }
