@@ -2,6 +2,7 @@
 "use strict";
 
 const assert = require("node:assert/strict");
+const fs = require("node:fs");
 const path = require("node:path");
 const { chromium } = require(path.join(process.env.POSTRIDER_PEERS_NODE ?? ".", "node_modules", "playwright-core"));
 
@@ -57,4 +58,40 @@ async function becomeOwner(page, link) {
   await page.getByRole("heading", { name: "Overview" }).waitFor();
 }
 
-module.exports = { assert, run, becomeOwner };
+/** axe-core finds nothing serious, in light and in dark. */
+async function isAccessible(page) {
+  const axe = fs.readFileSync(path.join(process.env.POSTRIDER_PEERS_NODE ?? ".", "node_modules/axe-core/axe.min.js"), "utf8");
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await page.evaluate(axe);
+    const { violations } = await page.evaluate(() => globalThis.axe.run());
+    const serious = violations.filter((found) => ["serious", "critical"].includes(found.impact));
+    const told = serious.map((found) => `${found.id}: ${found.nodes.map((node) => node.target.join(" ")).join(", ")}`);
+    assert.deepEqual(told, [], `${page.url()} in ${colorScheme}`);
+  }
+  await page.emulateMedia({ colorScheme: "light" });
+}
+
+/** Nothing is wider than the screen. */
+async function fits(page) {
+  const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  assert.ok(over <= 0, `${page.url()} is ${over} px too wide`);
+}
+
+/** What people do on pages of the first project, and what the API says to whoever has the key. */
+function tools(link, key) {
+  const base = new URL(link).origin;
+  return {
+    base,
+    api: async (rest) => {
+      const answer = await fetch(`${base}/api/v1/projects/default${rest}`, { headers: { "X-API-Key": key } });
+      return answer.status === 200 ? answer.json() : { status: answer.status };
+    },
+    go: (page, rest) => page.goto(`${base}/ui/projects/default${rest}`),
+    button: (page, name) => page.locator("main").getByRole("button", { name, exact: true }),
+    link: (page, name) => page.locator("main").getByRole("link", { name, exact: true }),
+    said: (page, text) => page.locator(".flash", { hasText: text }).waitFor(),
+  };
+}
+
+module.exports = { assert, run, becomeOwner, isAccessible, fits, tools };

@@ -3,36 +3,10 @@
 "use strict";
 
 const fs = require("node:fs");
-const path = require("node:path");
-const { assert, run, becomeOwner } = require("./browser.cjs");
+const { assert, run, becomeOwner, isAccessible, fits, tools } = require("./browser.cjs");
 
 const [link, key, receiver] = process.argv.slice(2);
-const base = new URL(link).origin;
-const axe = fs.readFileSync(path.join(process.env.POSTRIDER_PEERS_NODE ?? ".", "node_modules/axe-core/axe.min.js"), "utf8");
-
-/** What the API says, to whoever has the key. */
-async function api(rest) {
-  const answer = await fetch(`${base}/api/v1/projects/default${rest}`, { headers: { "X-API-Key": key } });
-  return answer.status === 200 ? answer.json() : { status: answer.status };
-}
-
-/** axe-core finds nothing serious, in light and in dark. */
-async function isAccessible(page) {
-  for (const colorScheme of ["light", "dark"]) {
-    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-    await page.evaluate(axe);
-    const { violations } = await page.evaluate(() => globalThis.axe.run());
-    const serious = violations.filter((found) => ["serious", "critical"].includes(found.impact));
-    const told = serious.map((found) => `${found.id}: ${found.nodes.map((node) => node.target.join(" ")).join(", ")}`);
-    assert.deepEqual(told, [], `${page.url()} in ${colorScheme}`);
-  }
-  await page.emulateMedia({ colorScheme: "light" });
-}
-
-const go = (page, rest) => page.goto(`${base}/ui/projects/default${rest}`);
-const button = (page, name) => page.locator("main").getByRole("button", { name, exact: true });
-const link_ = (page, name) => page.locator("main").getByRole("link", { name, exact: true });
-const said = (page, text) => page.locator(".flash", { hasText: text }).waitFor();
+const { base, api, go, button, link: link_, said } = tools(link, key);
 
 async function connections(page, shot) {
   await go(page, "/connections");
@@ -97,7 +71,6 @@ async function connections(page, shot) {
   assert.deepEqual([renamed.id, renamed.dlq_retry_interval, renamed.max_retries], [made.id, 90, 5]);
   await go(page, "/connections");
   await isAccessible(page);
-  await shot("connections");
   await go(page, "/connections/rest/Main%20ledger/delete");
   await isAccessible(page);
   await link_(page, "Keep things as they are").click();
@@ -318,8 +291,7 @@ async function overview(page, shot) {
   await page.setViewportSize({ width: 390, height: 844 });
   for (const rest of ["", "/connections", "/endpoints", "/connections/new/rest", "/keys"]) {
     await go(page, rest);
-    const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-    assert.ok(over <= 0, `${rest} is ${over} px too wide`);
+    await fits(page);
   }
 }
 

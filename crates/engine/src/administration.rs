@@ -22,7 +22,7 @@ use serde_json::{Map, Value, json};
 use crate::actor::Actor;
 use crate::audit::Describe as _;
 use crate::engine::Engine;
-use crate::flows::{Flow, Pulse};
+use crate::flows::{Flow, LastError, Pulse};
 use crate::keys::{KeyHolder, KeyRefused, RefusedUse, hash_of};
 use crate::refusal::Refusal;
 use crate::shared::Shared;
@@ -86,6 +86,11 @@ impl Engine {
     /// The last hour of a connection by the minute; `None` when nothing was attempted in it.
     pub fn pulse(&self, connection: ConnectionId) -> Option<Vec<Pulse>> {
         self.shared.flows.of_connection(connection, self.shared.now())
+    }
+
+    /// How the last attempt of a connection that failed did so, since the start of this process.
+    pub fn last_error(&self, connection: ConnectionId) -> Option<LastError> {
+        self.shared.flows.last_error(connection)
     }
 
     // Keys.

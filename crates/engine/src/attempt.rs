@@ -51,6 +51,9 @@ pub(crate) fn make(
         shared.tally.attempted(record.failure);
         shared.tally.took(number, took);
         shared.flows.attempted(connection.project_id, connection.id, record.failure.is_none(), took, started_at + took);
+        if let Some(failure) = record.failure {
+            shared.flows.failed(connection.id, failure, record.error.as_deref(), started_at + took);
+        }
         spans::attempted(&shared, &connection, (msg_id, &cid), (of_request.as_ref(), of_attempt.as_ref()), &record);
         shared.remotes.attempted(&connection, &record, started_at + took);
         tracing::debug!(

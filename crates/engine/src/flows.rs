@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use postrider_core::Failure;
 use postrider_core::flow::{FlowRange, Ring, quantile};
 use postrider_core::id::{ConnectionId, ProjectId};
 use postrider_core::{Timestamp, Wait};
@@ -54,6 +55,18 @@ pub struct Pulse {
     pub failed: u32,
 }
 
+/// How the last attempt of a connection that failed did so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastError {
+    pub at: Timestamp,
+    pub failure: Failure,
+    /// As the attempt has it, cut to what a line can show.
+    pub error: Option<String>,
+}
+
+/// `last_error_chars_max`
+const ERROR_CHARS_MAX: usize = 300;
+
 #[derive(Default)]
 pub(crate) struct Flows(Mutex<Kept>);
 
@@ -61,6 +74,7 @@ pub(crate) struct Flows(Mutex<Kept>);
 struct Kept {
     projects: HashMap<ProjectId, [Ring<Flow>; 3]>,
     connections: HashMap<ConnectionId, Ring<Pulse>>,
+    errors: HashMap<ConnectionId, LastError>,
 }
 
 impl Flows {
@@ -84,6 +98,24 @@ impl Flows {
             let counter = if is_delivered { &mut pulse.delivered } else { &mut pulse.failed };
             *counter = counter.saturating_add(1);
         }
+    }
+
+    /// The last one of each connection, of as many connections as have a history.
+    pub fn failed(&self, connection: ConnectionId, failure: Failure, error: Option<&str>, now: Timestamp) {
+        let error = error.map(|error| error.chars().take(ERROR_CHARS_MAX).collect());
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.errors.len() >= CONNECTIONS_MAX && !kept.errors.contains_key(&connection) {
+            // The oldest make room.
+            let mut times: Vec<Timestamp> = kept.errors.values().map(|error| error.at).collect();
+            let (_, middle, _) = times.select_nth_unstable(CONNECTIONS_MAX / 2);
+            let middle = *middle;
+            kept.errors.retain(|_, error| error.at > middle);
+        }
+        kept.errors.insert(connection, LastError { at: now, failure, error });
+    }
+
+    pub fn last_error(&self, connection: ConnectionId) -> Option<LastError> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).errors.get(&connection).cloned()
     }
 
     pub fn dead_lettered(&self, project: ProjectId, now: Timestamp) {
@@ -153,5 +185,20 @@ mod tests {
         let later = now + Wait::from_secs(3600);
         assert_eq!(flows.of_connection(connection, later), None);
         assert_eq!(flows.of_project(ProjectId::from_u128(9), FlowRange::Day, now).len(), 144);
+    }
+
+    #[test]
+    fn i09_the_last_error_of_each_connection_is_kept_and_their_number_is_bounded() {
+        let flows = Flows::default();
+        let at = |number: u64| Timestamp::from_millis(1_773_317_134_000 + i64::try_from(number).unwrap());
+        for number in 0..CONNECTIONS_MAX as u64 + 10 {
+            flows.failed(ConnectionId::from_u128(number.into()), Failure::Timeout, None, at(number));
+        }
+        let last = ConnectionId::from_u128(CONNECTIONS_MAX as u128 + 9);
+        flows.failed(last, Failure::Status, Some(&"x".repeat(5000)), at(1 << 20));
+        let error = flows.last_error(last).unwrap();
+        assert_eq!((error.failure, error.error.map(|error| error.len())), (Failure::Status, Some(ERROR_CHARS_MAX)));
+        assert_eq!(flows.last_error(ConnectionId::from_u128(0)), None, "the oldest made room");
+        assert!(flows.0.lock().unwrap().errors.len() <= CONNECTIONS_MAX);
     }
 }

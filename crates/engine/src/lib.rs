@@ -84,7 +84,7 @@ pub use endpointing::{KeyWish, NewEndpoint, ROTATION_OVERLAP_MAX};
 pub use endpoints::Endpoint;
 pub use engine::{ConnectionRef, Engine, NewConnection, SendOptions, StartError};
 pub use events::{NewEvent, PublishedTo};
-pub use flows::{Flow, Pulse};
+pub use flows::{Flow, LastError, Pulse};
 pub use forwards::{NewDestination, ReplayEvents, ReplayOrder, Replayed};
 pub use importing::configure_store;
 pub use jobs::{JobOrder, JobTarget};

@@ -203,3 +203,20 @@ async fn i09_p05_everything_is_set_up_and_looked_after_in_a_browser() {
         assert_eq!(who(action).as_deref(), Some("ada@example.org"), "{action}: {log}");
     }
 }
+
+/// Channels, services, topics, sources and destinations: every form and act, with script and without, and what comes of each for callers outside.
+#[tokio::test(flavor = "multi_thread")]
+async fn i09_z40_r12_everything_that_takes_requests_in_is_set_up_in_a_browser() {
+    let dir = tempfile::tempdir().unwrap();
+    let receiver = Receiver::start().await;
+    let fresh = Fresh::start(&[], Some(dir.path()), "listening on ").await;
+    let host = format!("host={}", receiver.address);
+    fresh.cli().done(&["connections", "create", "rest", "Ledger", &host, "url_path=/ledger", "use_queue=true"]).await;
+    browse("browser_intake.cjs", &[&fresh.link, KEY, &receiver.address]).await;
+    let log = fresh.json(&["audit", "list", "--limit", "500"]).await;
+    let acts: Vec<&str> =
+        log["data"].as_array().unwrap().iter().map(|entry| entry["action"].as_str().unwrap()).collect();
+    for action in ["source.create", "source.rotate_token", "source.delete", "topic.create"] {
+        assert!(acts.contains(&action), "{action}: {acts:?}");
+    }
+}

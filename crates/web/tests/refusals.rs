@@ -160,3 +160,62 @@ async fn a_body_that_trickles_is_answered_408_and_one_that_breaks_off_harms_nobo
     assert_eq!(api.get(DELIVERIES).await["data"], serde_json::json!([]));
     tokio::time::timeout(Duration::from_secs(20), api.stop()).await.unwrap();
 }
+
+/// A caller that goes on in the same connection must be told when it ends, or else its next request is lost.
+#[tokio::test]
+async fn i09_a_refusal_before_the_body_is_read_says_whether_the_connection_goes_on() {
+    let api = Api::start().await;
+    let (status, made) =
+        api.call("POST", "/api/v1/projects/default/keys", r#"{"name": "reader", "scopes": ["read"]}"#).await;
+    assert_eq!(status, 201, "{made}");
+    let reader = made["key"].as_str().or(made["secret"].as_str()).unwrap().to_owned();
+    let ours = format!("Authorization: Bearer {}\r\nContent-Type: application/json", api.key);
+    let text = format!("Authorization: Bearer {}\r\nContent-Type: text/plain", api.key);
+    for (status, path, headers) in [
+        (401, CONNECTIONS, "Content-Type: application/json"),
+        (403, CONNECTIONS, &format!("Authorization: Bearer {reader}\r\nContent-Type: application/json")),
+        (404, "/nothing", ours.as_str()),
+        (405, DELIVERIES, &ours),
+        (415, CONNECTIONS, &text),
+    ] {
+        let head = |rest: &str| format!("POST {path} HTTP/1.1\r\nHost: x\r\n{headers}\r\n{rest}\r\n\r\n");
+        // Little, and all there: it is dropped, and the connection goes on.
+        let mut stream = TcpStream::connect(api.address()).await.unwrap();
+        for _ in 0..2 {
+            stream.write_all(format!("{}{{\"a\": 1}}", head("Content-Length: 8")).as_bytes()).await.unwrap();
+            let answer = read_answer(&mut stream).await.to_ascii_lowercase();
+            assert!(answer.starts_with(&format!("http/1.1 {status} ")), "{path}: {answer}");
+            assert!(!answer.contains("connection: close"), "{path}: {answer}");
+        }
+        // What type a body has is looked at once it is there.
+        if status == 415 {
+            continue;
+        }
+        // Much, or never finished, or not to be sent unasked: the answer says that the connection ends, and it does.
+        for rest in [
+            "Content-Length: 900000",
+            "Content-Length: 9",
+            "Transfer-Encoding: chunked",
+            "Content-Length: 8\r\nExpect: 100-continue",
+        ] {
+            let mut stream = TcpStream::connect(api.address()).await.unwrap();
+            let begun = if rest.contains("Expect") {
+                ""
+            } else if rest.contains("chunked") {
+                "3\r\n{  \r\n"
+            } else {
+                "{  "
+            };
+            stream.write_all(format!("{}{begun}", head(rest)).as_bytes()).await.unwrap();
+            let answer = read_answer(&mut stream).await.to_ascii_lowercase();
+            assert!(answer.starts_with(&format!("http/1.1 {status} ")), "{path} {rest}: {answer}");
+            assert!(answer.contains("\r\nconnection: close\r\n"), "{path} {rest}: {answer}");
+            let mut more = [0; 1];
+            let ended =
+                tokio::time::timeout(Duration::from_secs(5), tokio::io::AsyncReadExt::read(&mut stream, &mut more))
+                    .await;
+            assert!(matches!(ended, Ok(Ok(0) | Err(_))), "{path} {rest}: it goes on");
+        }
+    }
+    api.stop().await;
+}

@@ -35,6 +35,7 @@ This is a demo: its data is gone when it stops (Ctrl-C). It talks to a receiver 
   Warehouse API  nothing listens there: from the DLQ to the topic `undeliverable` after 5 s
   Orders API     fails a whole round; the DLQ's action retries it after 10 s, and it works
   Partner API    no queue: 429 with Retry-After, and the caller waits for the outcome
+  Web shop       calls the channel Order intake (`POST /demo/orders` here), whose service fails each run once
   Patient Registry  has no DLQ and does not take the first patient's date of birth: the queue is blocked until you correct it
 
 In a browser: {first}

@@ -1,4 +1,4 @@
-//! `serve --demo`: a receiver that misbehaves in known ways, connections to it, a little traffic, and a guide to what there is to see.
+//! `serve --demo`: a receiver that misbehaves in known ways, connections to it, a channel whose service it plays, a little traffic, and a guide to what there is to see.
 //!
 //! It is a client like any other: it must not know the engine or the store.
 
@@ -21,7 +21,7 @@ impl Demo {
     pub async fn start(address: &str, key: Option<&str>, first: &str) -> Result<Demo, Failed> {
         let key = key.ok_or_else(|| Failed::new(Exit::Failure, "the demo knows no key to its own server"))?;
         let client = Client::new(address, key)?;
-        let (receiver, places) = receiver::start().await.map_err(|error| {
+        let (receiver, places) = receiver::start(address).await.map_err(|error| {
             Failed::new(Exit::Failure, format!("the demo's receiver cannot listen on 127.0.0.1: {error}"))
         })?;
         let mut demo = Demo(vec![receiver.abort_handle()]);

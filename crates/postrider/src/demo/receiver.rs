@@ -23,6 +23,8 @@ pub const SLOW: &str = "/slow";
 pub const ORDERS: &str = "/orders";
 pub const PARTNER: &str = "/partner";
 pub const REGISTRY: &str = "/registry";
+/// Where the service of the channel is; the channel's own path comes behind it.
+pub const INTAKE: &str = "/intake";
 
 /// Longer than any timeout of the demo.
 const HANG: Duration = Duration::from_secs(30);
@@ -38,6 +40,8 @@ pub struct Places {
     pub receiver: String,
     /// The same, and nothing listens there.
     pub nowhere: String,
+    /// The demo's own server, where its channel is.
+    pub server: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,14 +54,16 @@ enum Reaction {
 /// How often each request has come to each path.
 type Memory = Arc<Mutex<HashMap<String, u32>>>;
 
-pub async fn start() -> std::io::Result<(JoinHandle<()>, Places)> {
+/// `server`: the address of the demo's own server.
+pub async fn start(server: &str) -> std::io::Result<(JoinHandle<()>, Places)> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let receiver = format!("http://{}", listener.local_addr()?);
     // A port that was free a moment ago, and is closed again.
     let closed = TcpListener::bind("127.0.0.1:0").await?;
     let nowhere = format!("http://{}", closed.local_addr()?);
     drop(closed);
-    Ok((tokio::spawn(accept(listener)), Places { receiver, nowhere }))
+    let server = server.trim_end_matches('/').to_owned();
+    Ok((tokio::spawn(accept(listener)), Places { receiver, nowhere, server }))
 }
 
 async fn accept(listener: TcpListener) {
@@ -155,6 +161,8 @@ fn reaction(path: &str, time: u32) -> Reaction {
         FLAKY | ORDERS => Reaction::Status(200),
         PARTNER if time == 1 => Reaction::TooMany { retry_after_s: 2 },
         PARTNER => Reaction::Status(200),
+        // Each run fails once, and then the service takes the order.
+        path if path.starts_with(INTAKE) => Reaction::Status(if time == 1 { 503 } else { 200 }),
         CLAIMS => Reaction::Status(500),
         SLOW => Reaction::Hang,
         _ => Reaction::Status(404),
@@ -174,6 +182,7 @@ mod tests {
         assert_eq!(statuses(PARTNER)[..2], [Reaction::TooMany { retry_after_s: 2 }, Reaction::Status(200)]);
         assert!(statuses(CLAIMS).iter().all(|reaction| *reaction == Reaction::Status(500)));
         assert_eq!(statuses(SLOW)[0], Reaction::Hang);
+        assert_eq!(statuses("/intake/demo/orders")[..2], [Reaction::Status(503), Reaction::Status(200)]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use postrider_core::connection::{Connection, ConnectionKind};
 use postrider_core::id::ProjectId;
 
 use super::connections::{Face, answer, connection_json, hold, make, patch, remove, set, summaries, with_port};
+use super::sorting::Sort;
 use super::{Acting, AppState, Input, held, list_response, queues};
 use crate::problem::{Problem, clipped};
 use crate::read::{Query, Segments};
@@ -15,9 +16,14 @@ use crate::read::{Query, Segments};
 pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;
     let page = query.page()?;
+    let sort = Sort::take(&mut query)?;
     query.finish()?;
-    let (shown, next) = held::page(state.engine.channels(project), &page, |known| known.id)?;
     let summaries = summaries(&state, project).await?;
+    let all = state.engine.channels(project);
+    let (shown, next) = match sort {
+        Some(sort) => sort.page(all, &summaries, &page)?,
+        None => held::page(all, &page, |known| known.id)?,
+    };
     let json = |known: &Arc<Connection>| {
         let mut json = connection_json(known, summaries.get(&known.id));
         with_port(&state, known, &mut json);

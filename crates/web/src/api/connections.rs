@@ -14,6 +14,7 @@ use postrider_engine::{ConnectionRef, NewConnection};
 use postrider_store::{PageRequest, QueueSummary};
 use serde_json::{Map, Value, json};
 
+use super::sorting::Sort;
 use super::{Acting, AppState, Input, connection_ref, json_response, list_response, merge, ok, wsdl};
 use crate::problem::{FieldError, Problem};
 use crate::read::{Fields, Query, Segments};
@@ -24,18 +25,30 @@ pub(super) const OURS: [&str; 5] = ["id", "state", "warnings", "createdAt", "upd
 pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;
     let page = query.page()?;
+    let sort = Sort::take(&mut query)?;
     query.finish()?;
-    let connections = state.read().connections(project, page).await?;
     let summaries = summaries(&state, project).await?;
-    let mut data = Vec::with_capacity(connections.items.len());
     // Channels and services have lists of their own.
-    for item in connections.items.iter().filter(|item| item.kind().family() == Family::Connection) {
-        let summary = summaries.get(&item.id);
-        let mut json = connection_json(item, summary);
-        json["state"]["blocked"] = blocked(&state, item, summary).await?;
+    let (shown, next) = match sort {
+        Some(sort) => {
+            let mut all = state.engine.connections();
+            all.retain(|known| known.project_id == project && known.kind().family() == Family::Connection);
+            sort.page(all, &summaries, &page)?
+        }
+        None => {
+            let found = state.read().connections(project, page).await?;
+            let shown = found.items.into_iter().filter(|known| known.kind().family() == Family::Connection);
+            (shown.map(Arc::new).collect(), found.next_cursor)
+        }
+    };
+    let mut data = Vec::with_capacity(shown.len());
+    for known in &shown {
+        let summary = summaries.get(&known.id);
+        let mut json = connection_json(known, summary);
+        json["state"]["blocked"] = blocked(&state, known, summary).await?;
         data.push(json);
     }
-    Ok(list_response(data, connections.next_cursor))
+    Ok(list_response(data, next))
 }
 
 /// How the queues of a project stand.

@@ -14,6 +14,8 @@ use postrider_core::{MASK, Secret, Wait};
 use postrider_engine::{KeyWish, NewEndpoint, ROTATION_OVERLAP_MAX, SigningScheme};
 use serde_json::{Map, Value, json};
 
+use super::connections::summaries;
+use super::sorting::Sort;
 use super::{Acting, AppState, Input, camel, held, json_response, list_response, merge, ok};
 use crate::keyed::WithoutSecret;
 use crate::problem::Problem;
@@ -46,8 +48,13 @@ pub(super) const SCHEMES: [&str; 2] = ["symmetric", "asymmetric"];
 pub async fn list(Acting(state): Acting, segments: Segments, mut query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;
     let page = query.page()?;
+    let sort = Sort::take(&mut query)?;
     query.finish()?;
-    let (shown, next) = held::page(state.engine.endpoints(project), &page, |known| EndpointId::of(known.id))?;
+    let all = state.engine.endpoints(project);
+    let (shown, next) = match sort {
+        Some(sort) => sort.page(all, &summaries(&state, project).await?, &page)?,
+        None => held::page(all, &page, |known| EndpointId::of(known.id))?,
+    };
     let mut data = Vec::with_capacity(shown.len());
     for connection in &shown {
         data.push(Value::Object(endpoint_json(&state, connection).await?));

@@ -52,7 +52,7 @@ fn figures(flow: &Flow) -> Value {
     })
 }
 
-/// The last hour of each connection with attempts in it, by the minute.
+/// The last hour of each connection with attempts in it, by the minute, and how the last attempt that failed did so.
 pub async fn of_connections(Acting(state): Acting, segments: Segments, query: Query) -> Result<Response, Problem> {
     let project = state.project(&segments).await?;
     query.finish()?;
@@ -60,13 +60,21 @@ pub async fn of_connections(Acting(state): Acting, segments: Segments, query: Qu
     let of_project = connections.iter().filter(|connection| connection.project_id == project);
     let data: Vec<Value> = of_project
         .filter_map(|connection| {
-            let pulse = state.engine.pulse(connection.id)?;
+            let (pulse, error) = (state.engine.pulse(connection.id), state.engine.last_error(connection.id));
+            if pulse.is_none() && error.is_none() {
+                return None;
+            }
+            let pulse = pulse.unwrap_or_default();
+            let error = error.map(|last| {
+                json!({"at": last.at, "failure": last.failure.as_str(), "error": state.seen().error(last.error.as_deref())})
+            });
             Some(json!({
                 "connectionId": connection.id,
                 "connection": connection.name,
                 "type": connection.kind(),
                 "delivered": pulse.iter().map(|minute| minute.delivered).collect::<Vec<_>>(),
                 "failed": pulse.iter().map(|minute| minute.failed).collect::<Vec<_>>(),
+                "lastError": error,
             }))
         })
         .collect();

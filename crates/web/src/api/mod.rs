@@ -42,6 +42,7 @@ mod send;
 mod services;
 mod shapes;
 mod soap_call;
+mod sorting;
 mod sources;
 mod subscriptions;
 mod table;
@@ -57,6 +58,7 @@ pub use health::while_starting;
 pub use raw::RemoteAnswer;
 pub(crate) use send::caller_cid;
 pub use send::read_message;
+pub(crate) use sorting::WORDS as SORT_WORDS;
 pub use table::routes;
 
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::delivery::Delivery;
-use super::fault::{Fault, sentence};
+use super::fault::Fault;
 use super::form::Form;
 use super::frame::Frame;
 use super::question::{Question, ask};
@@ -25,7 +25,7 @@ async fn act(visit: &Visit, back: &str, verb: &str, body: &Value, said: &str) ->
     let path = visit.of_project(format!("/deliveries/{}/{verb}", id(visit)));
     match visit.api.post::<Value>(&path, body).await {
         Ok(_) => visit.done(back, said),
-        Err(refused) => visit.not_done(back, sentence(&refused.detail)),
+        Err(refused) => visit.refused(back, refused),
     }
 }
 
@@ -49,7 +49,7 @@ pub async fn retry_forward(visit: Visit) -> Response {
             let page = visit.page_of_project(format!("/deliveries/{}", segment(&new.delivery_id)));
             visit.done(&page, "This is the new forward, to the same destination, from its first attempt on.")
         }
-        Err(refused) => visit.not_done(&page, sentence(&refused.detail)),
+        Err(refused) => visit.refused(&page, refused),
     }
 }
 
@@ -103,7 +103,7 @@ pub async fn discard(visit: Visit) -> Response {
     let (path, page) = (visit.of_project(format!("/deliveries/{}", id(&visit))), page(&visit));
     match visit.api.ask::<Value>(Method::DELETE, &path, None).await {
         Ok(_) => visit.done(&page, "It is discarded. A resend brings it back as long as the log keeps it."),
-        Err(refused) => visit.not_done(&page, sentence(&refused.detail)),
+        Err(refused) => visit.refused(&page, refused),
     }
 }
 

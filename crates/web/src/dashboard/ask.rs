@@ -42,6 +42,16 @@ impl RefusedField {
     }
 }
 
+impl Refused {
+    /// In a sentence, or one for each field that is wrong.
+    pub fn told(&self) -> String {
+        match self.errors.as_slice() {
+            [] => super::fault::sentence(&self.detail),
+            errors => errors.iter().map(RefusedField::told).collect::<Vec<_>>().join(" "),
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct ProblemShape {
     #[serde(default)]

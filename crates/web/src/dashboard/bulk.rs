@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::acts::{ForwardPage, topics};
-use super::fault::{Fault, sentence};
+use super::fault::Fault;
 use super::filters::Filters;
 use super::form::Form;
 use super::question::{Question, ask};
@@ -116,7 +116,7 @@ pub async fn begin(visit: Visit, form: Form) -> Result<Response, Fault> {
             visit.page_of_project(format!("/jobs/{}", segment(&job.id))),
             segment(&wish.back)
         ))),
-        Err(refused) => Ok(visit.not_done(&wish.back, sentence(&refused.detail))),
+        Err(refused) => Ok(visit.refused(&wish.back, refused)),
     }
 }
 
@@ -145,7 +145,7 @@ async fn retry_forwards(visit: &Visit, form: &Form) -> Result<Response, Fault> {
             let text = format!("{retried} of {requested} are on their way as new forwards.{rest}");
             Ok(if retried == requested { visit.done(&back, text) } else { visit.not_done(&back, text) })
         }
-        Err(refused) => Ok(visit.not_done(&back, sentence(&refused.detail))),
+        Err(refused) => Ok(visit.refused(&back, refused)),
     }
 }
 

@@ -12,7 +12,6 @@ use postrider_core::{Timestamp, Wait};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::connection::{delivery_tab, own_fields, with_choices};
 use super::connections::Pulses;
 use super::fault::{Fault, sentence};
 use super::fields::{self, Field, camel};
@@ -20,9 +19,11 @@ use super::form::Form;
 use super::forms::{Group, Sheet, Tab};
 use super::frame::Frame;
 use super::listing::{Cell, Empty, Listing, column, numbers};
+use super::order::Order;
 use super::parts::{Badge, Count, Moment, Paging, Span, Tone};
 use super::question::{Question, ask};
 use super::schedule;
+use super::settings::{delivery_tab, own_fields, with_choices};
 use super::subscriptions::{Subscription, Subscriptions};
 use super::visit::{Visit, segment, show};
 
@@ -114,7 +115,9 @@ pub async fn list(mut visit: Visit) -> Result<Response, Fault> {
     let cursor = visit.query.take("cursor");
     let more = cursor.as_deref().map(|cursor| format!("&cursor={}", segment(cursor))).unwrap_or_default();
     let limit = if named.is_some() { 1000 } else { 100 };
-    let path = visit.of_project(format!("/endpoints?limit={limit}{more}"));
+    let page = visit.page_of_project("/endpoints");
+    let order = Order::take(&mut visit.query, &page);
+    let path = visit.of_project(format!("/endpoints?limit={limit}&{}{more}", order.query()));
     let found: Endpoints = visit.api.get(&path).await?;
     if let Some(one) = named.and_then(|name| found.data.iter().find(|endpoint| endpoint.name == name)) {
         return Ok(super::answer::redirect(&visit.page_of_project(format!("/endpoints/{}", one.id))));
@@ -133,9 +136,9 @@ pub async fn list(mut visit: Visit) -> Result<Response, Fault> {
             Cell::Number(endpoint.state.waiting),
             Cell::Trouble(endpoint.state.dead),
             Cell::Time(endpoint.health.failing_since.map(|at| Moment { at, now })),
+            Cell::Error(pulses.last_error(KIND.as_str(), &endpoint.name, now)),
         ]
     });
-    let page = visit.page_of_project("/endpoints");
     let may_change = visit.may(Scope::Admin);
     let heads = if may_change {
         vec![("New endpoint", format!("{page}/new")), ("Subscriptions", visit.page_of_project("/subscriptions"))]
@@ -147,15 +150,17 @@ pub async fn list(mut visit: Visit) -> Result<Response, Fault> {
         intro: String::new(),
         heads,
         columns: vec![
-            column("Endpoint"),
+            column("Endpoint").by("name"),
             column("State"),
             column("Last hour"),
-            numbers("Waiting"),
-            numbers("Dead letters"),
+            numbers("Waiting").by("waiting"),
+            numbers("Dead letters").by("dead"),
             column("Failing since"),
+            column("Last error"),
         ],
+        order: Some(order.clone()),
         rows: rows.collect(),
-        paging: Paging::of(&page, cursor.as_deref(), found.next_cursor.as_deref()),
+        paging: Paging::of(&order.base(), cursor.as_deref(), found.next_cursor.as_deref()),
         empty: Empty {
             title: "No endpoint yet",
             text: "An endpoint is an address of somebody else's that events are sent to, signed, and tried again until they arrive. Make one, and \
@@ -396,7 +401,7 @@ pub async fn test(visit: Visit, _: Form) -> Response {
             visit
                 .not_done(&back, format!("The test failed: {why}. A test is never tried again and counts for nothing."))
         }
-        Err(refused) => visit.not_done(&back, sentence(&refused.detail)),
+        Err(refused) => visit.refused(&back, refused),
     }
 }
 
@@ -412,7 +417,7 @@ pub async fn enable(visit: Visit, _: Form) -> Response {
             let warned = if warnings.is_empty() { String::new() } else { format!(" Mind that {warnings}.") };
             visit.done(&back, format!("It is on, and its count of failures starts over.{warned}"))
         }
-        Err(refused) => visit.not_done(&back, sentence(&refused.detail)),
+        Err(refused) => visit.refused(&back, refused),
     }
 }
 
@@ -424,7 +429,7 @@ async fn act(visit: &Visit, _: &Form, verb: &str, said: &str) -> Response {
     let back = page(visit, "");
     match visit.api.post::<Value>(&path(visit, verb), &json!({})).await {
         Ok(_) => visit.done(&back, said),
-        Err(refused) => visit.not_done(&back, sentence(&refused.detail)),
+        Err(refused) => visit.refused(&back, refused),
     }
 }
 
@@ -432,7 +437,7 @@ async fn act(visit: &Visit, _: &Form, verb: &str, said: &str) -> Response {
 pub async fn rotate(visit: Visit, _: Form) -> Result<Response, Fault> {
     match visit.api.post::<Endpoint>(&path(&visit, "/rotate-secret"), &json!({})).await {
         Ok(endpoint) => shown_once(&visit, &endpoint).await,
-        Err(refused) => Ok(visit.not_done(&page(&visit, ""), sentence(&refused.detail))),
+        Err(refused) => Ok(visit.refused(&page(&visit, ""), refused)),
     }
 }
 
@@ -480,6 +485,6 @@ pub async fn delete(visit: Visit, form: Form) -> Response {
     let force = if form.is_on("force") { "?force=true" } else { "" };
     match visit.api.ask::<Value>(Method::DELETE, &path(&visit, force), None).await {
         Ok(_) => visit.done(&visit.page_of_project("/endpoints"), "The endpoint is deleted."),
-        Err(refused) => visit.not_done(&page(&visit, ""), sentence(&refused.detail)),
+        Err(refused) => visit.refused(&page(&visit, ""), refused),
     }
 }

@@ -40,6 +40,8 @@ pub enum Widget {
     /// One of several; an empty one first when there is a default.
     Choice(Vec<(String, String)>),
     Lines,
+    /// A line with what is there already, of which any may be taken, or none.
+    Suggested(Vec<String>),
 }
 
 impl Field {

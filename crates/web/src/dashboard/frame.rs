@@ -54,6 +54,14 @@ const NAVIGATION: &[Group] = &[
         ],
     },
     Group {
+        label: "Take in",
+        entries: &[
+            entry("channels", "Channels", "/channels", Scope::Read),
+            entry("services", "Services", "/services", Scope::Read),
+            entry("sources", "Sources", "/sources", Scope::Read),
+        ],
+    },
+    Group {
         label: "Look after",
         entries: &[
             entry("failed", "Failed Messages", "/failed", Scope::Read),

@@ -153,6 +153,6 @@ pub async fn control(visit: Visit, form: Form) -> Response {
     };
     match visit.api.post::<Value>(&visit.of_project(format!("/jobs/{id}/{verb}")), &json!({})).await {
         Ok(_) => visit.done(&page, said),
-        Err(refused) => visit.not_done(&page, sentence(&refused.detail)),
+        Err(refused) => visit.refused(&page, refused),
     }
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::endpoints::SecretPage;
-use super::fault::{Fault, sentence};
+use super::fault::Fault;
 use super::fields::{Field, Widget};
 use super::form::Form;
 use super::forms::{Group, Sheet, Tab};
@@ -56,11 +56,8 @@ pub async fn list(visit: Visit) -> Result<Response, Fault> {
     let moment = |at: Option<Timestamp>| Cell::Time(at.map(|at| Moment { at, now }));
     let rows = found.data.iter().map(|key| {
         let of = &key.name;
-        let acts = [("Make anew", "rotate"), ("Revoke", "revoke")].map(|(label, verb)| Act {
-            label,
-            of: of.clone(),
-            href: page(&visit, &format!("/{}/{verb}", segment(&key.id))),
-        });
+        let acts = [("Make anew", "rotate"), ("Revoke", "revoke")]
+            .map(|(label, verb)| Act::link(label, of.as_str(), page(&visit, &format!("/{}/{verb}", segment(&key.id)))));
         let until = match key.former_works_until.filter(|end| *end > now) {
             Some(end) => format!("{} (the former one works until {} UTC)", key.hint, super::parts::plain(end)),
             None => key.hint.clone(),
@@ -80,6 +77,7 @@ pub async fn list(visit: Visit) -> Result<Response, Fault> {
         intro: String::new(),
         heads: vec![("New key", page(&visit, "/new"))],
         columns: vec![column("Key"), column("Scopes"), column("Last used"), column("Ends"), column("Made"), ACTS],
+        order: None,
         rows: rows.collect(),
         paging: Paging::default(),
         empty: Empty {
@@ -171,7 +169,7 @@ pub async fn ask_rotate(visit: Visit) -> Result<Response, Fault> {
 pub async fn rotate(visit: Visit, _: Form) -> Result<Response, Fault> {
     match visit.api.post::<Key>(&path(&visit, &of_key(&visit, "/rotate")), &json!({})).await {
         Ok(made) => shown_once(&visit, &made).await,
-        Err(refused) => Ok(visit.not_done(&page(&visit, ""), sentence(&refused.detail))),
+        Err(refused) => Ok(visit.refused(&page(&visit, ""), refused)),
     }
 }
 
@@ -190,6 +188,6 @@ pub async fn ask_revoke(visit: Visit) -> Result<Response, Fault> {
 pub async fn revoke(visit: Visit, _: Form) -> Response {
     match visit.api.ask::<Value>(Method::DELETE, &path(&visit, &of_key(&visit, "")), None).await {
         Ok(_) => visit.done(&page(&visit, ""), "The key is revoked."),
-        Err(refused) => visit.not_done(&page(&visit, ""), sentence(&refused.detail)),
+        Err(refused) => visit.refused(&page(&visit, ""), refused),
     }
 }

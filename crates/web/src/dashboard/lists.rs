@@ -11,6 +11,7 @@ use postrider_core::delivery::Status;
 
 use super::connections::Connection;
 use super::delivery::{Deliveries, Delivery};
+use super::families::{api_of, parsed, words};
 use super::fault::Fault;
 use super::filters::Filters;
 use super::frame::Frame;
@@ -105,12 +106,10 @@ impl ListPage<'_> {
 /// `?tab=queue|dlq`
 pub async fn queue(mut visit: Visit) -> Result<Response, Fault> {
     let list = if visit.query.take("tab").as_deref() == Some("dlq") { List::Dlq } else { List::Queue };
-    let (kind, name) = (visit.segments.get("kind").to_owned(), visit.segments.get("name"));
-    let mut connection: Connection = visit.api.get(&visit.of_project(api_of(&kind, name, ""))).await?;
-    // A channel says `rest` of itself; pages tell it from a connection.
-    connection.kind = kind;
+    let (_, connection) = super::connections::found(&visit).await?;
     let title = format!("{}: delivery queue", connection.name);
-    page(visit, list, Some(connection), &title, "connections").await
+    let place = words(parsed(&connection.kind)?.family()).place;
+    page(visit, list, Some(connection), &title, place).await
 }
 
 pub async fn failed(visit: Visit) -> Result<Response, Fault> {
@@ -123,14 +122,6 @@ pub async fn forwards(visit: Visit) -> Result<Response, Fault> {
 
 pub async fn log(visit: Visit) -> Result<Response, Fault> {
     page(visit, List::Log, None, "Delivery log", "deliveries").await
-}
-
-/// Where the API has a connection or a channel of this kind, below the project; `rest` is behind its name.
-pub fn api_of(kind: &str, name: &str, rest: &str) -> String {
-    match kind.strip_prefix("channel_") {
-        Some(kind) => format!("/channels/{}{rest}?type={}", segment(name), segment(kind)),
-        None => format!("/connections/{}{rest}?type={}", segment(name), segment(kind)),
-    }
 }
 
 async fn page(
@@ -174,7 +165,7 @@ fn address(list: List, connection: Option<&Connection>, filters: &Filters, curso
         query.push_str(&format!("&cursor={}", segment(cursor)));
     }
     if let (List::Queue, Some(connection), true) = (list, connection, filters.is_empty()) {
-        return format!("{}&{query}", api_of(&connection.kind, &connection.name, "/queue"));
+        return api_of(&connection.kind, &connection.name, "/queue", query);
     }
     if let Some(connection) = connection {
         query.push_str(&format!("&connection={}&type={}", segment(&connection.name), segment(&connection.kind)));

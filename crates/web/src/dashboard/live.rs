@@ -1,4 +1,4 @@
-//! Server-sent events: a page that watches a queue or a delivery is told that it has changed, and fetches itself anew.
+//! Server-sent events: a page that watches a project, a queue or a delivery is told that it has changed, and fetches itself anew.
 //!
 //! One task looks at each thing that anybody watches, so a hundred open pages cost as much as one; changes in between come together. What is told is
 //! only that something changed: what it is comes with the page, past the door. It must not know what pages show.
@@ -16,7 +16,8 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode};
 use http_body::Frame;
 use http_body_util::StreamBody;
-use postrider_core::id::{DeliveryId, QueueId};
+use postrider_core::flow::FlowRange;
+use postrider_core::id::{DeliveryId, ProjectId, QueueId};
 use postrider_engine::Engine;
 use tokio::sync::watch;
 
@@ -36,6 +37,8 @@ const LONGEST: Duration = Duration::from_secs(300);
 enum Watched {
     Queue(QueueId),
     Delivery(DeliveryId),
+    /// What the overview shows.
+    Project(ProjectId),
 }
 
 /// Everything that is watched now.
@@ -54,7 +57,10 @@ impl Live {
             return None;
         }
         if let Some(sender) = watched.get(&thing).and_then(Weak::upgrade) {
-            return Some(Told { changes: sender.subscribe(), _looker: sender });
+            // It may have changed since the page was made.
+            let mut changes = sender.subscribe();
+            changes.mark_changed();
+            return Some(Told { changes, _looker: sender });
         }
         let (sender, changes) = watch::channel(0);
         let sender = Arc::new(sender);
@@ -73,14 +79,16 @@ struct Told {
 async fn look(engine: Engine, thing: Watched, sender: Weak<watch::Sender<u64>>) {
     let mut former = None;
     loop {
-        tokio::time::sleep(EVERY).await;
         let Some(sender) = sender.upgrade() else { return };
-        // A store that cannot be read now is asked again.
-        let Some(now) = standing(&engine, thing).await else { continue };
-        if former.as_ref().is_some_and(|former| *former != now) {
+        // A store that cannot be read now is asked again. The first look tells too: what changed since the page was made would be missed.
+        if let Some(now) = standing(&engine, thing).await
+            && former != Some(now)
+        {
             sender.send_modify(|changes| *changes += 1);
+            former = Some(now);
         }
-        former = Some(now);
+        drop(sender);
+        tokio::time::sleep(EVERY).await;
     }
 }
 
@@ -103,6 +111,17 @@ async fn standing(engine: &Engine, thing: Watched) -> Option<[i64; 4]> {
             let status = delivery.map_or(0, |delivery| delivery.progress.status as i64);
             Some([i64::from(version), i64::from(attempts), status, 0])
         }
+        Watched::Project(id) => {
+            let summaries = engine.read().queue_summaries(id).await.ok()?;
+            let (waiting, dead) =
+                summaries.iter().fold((0, 0), |(waiting, dead), one| (waiting + one.waiting, dead + one.dead));
+            let flow = engine.flow(id, FlowRange::Hour);
+            let attempts: u64 = flow.iter().map(|(_, one)| u64::from(one.delivered) + u64::from(one.failed)).sum();
+            let known = engine.connections();
+            let of_project = known.iter().filter(|known| known.project_id == id);
+            let changes: u64 = of_project.map(|known| 2 * u64::from(known.version) + u64::from(known.paused)).sum();
+            Some([number(waiting), number(dead), number(attempts), number(changes)])
+        }
     }
 }
 
@@ -113,9 +132,18 @@ pub async fn of_queue(visit: Visit) -> Result<Response, Fault> {
     }
     let (kind, name) = (visit.segments.get("kind"), visit.segments.get("name"));
     // By the API, so that nobody watches what they may not see.
-    let path = super::lists::api_of(kind, name, "");
+    let path = super::families::api_of(kind, name, "", "");
     let named: Named = visit.api.get(&visit.of_project(path)).await?;
     told(&visit, Watched::Queue(named.id))
+}
+
+pub async fn of_project(visit: Visit) -> Result<Response, Fault> {
+    #[derive(serde::Deserialize)]
+    struct Named {
+        id: ProjectId,
+    }
+    let named: Named = visit.api.get(&visit.of_project("")).await?;
+    told(&visit, Watched::Project(named.id))
 }
 
 pub async fn of_delivery(visit: Visit) -> Result<Response, Fault> {

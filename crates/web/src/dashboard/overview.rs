@@ -10,6 +10,7 @@ use serde::Deserialize;
 use super::answer::redirect;
 use super::charts::{self, Flow};
 use super::connections::{Connection, Connections};
+use super::families::api_of;
 use super::fault::{Fault, sentence};
 use super::frame::Frame;
 use super::parts::{Count, Moment, Span};
@@ -91,7 +92,7 @@ const BLOCKED_AFTER: Wait = Wait::from_secs(20);
 async fn blocked(visit: &Visit, busy: &[Connection]) -> Result<Vec<Blocked>, Fault> {
     let mut found = Vec::new();
     for connection in busy.iter().filter(|connection| connection.state.waiting > 0 && connection.is_ordered()) {
-        let path = format!("/connections/{}/queue?type={}&limit=1", segment(&connection.name), connection.kind);
+        let path = api_of(&connection.kind, &connection.name, "/queue", "limit=1");
         let heads: Heads = visit.api.get(&visit.of_project(path)).await?;
         for head in heads.data {
             let Some(error) = head.error.filter(|_| head.attempts > 0) else { continue };
@@ -126,6 +127,7 @@ struct OverviewPage<'a> {
     /// Those with the most to say: dead letters or a queue.
     busy: Vec<Connection>,
     connections: usize,
+    channels: usize,
     flow: Flow,
     range: &'static str,
 }
@@ -147,6 +149,8 @@ impl OverviewPage<'_> {
 /// Ranges by the word in the address, as they are shown.
 const RANGES: [(&str, &str); 3] = [("hour", "1 h"), ("day", "24 h"), ("week", "7 d")];
 
+/// Connections, and channels, of which the figures are; those with the longest queues.
+const LOOKED_AT: usize = 1000;
 /// Connections that the page names.
 const BUSY_ROWS: usize = 12;
 
@@ -157,8 +161,15 @@ pub async fn of_project(mut visit: Visit) -> Result<Response, Fault> {
     let flow: Flow = visit.api.get(&path).await?;
     let frame = visit.frame("Overview", "overview").await?;
     let alerts: Alerts = visit.api.get(&visit.of_project("/alerts?state=open&limit=20")).await?;
-    let list: Connections = visit.api.get(&visit.of_project("/connections?limit=1000")).await?;
-    let connections = list.data.len();
+    let mut list: Connections =
+        visit.api.get(&visit.of_project(format!("/connections?limit={LOOKED_AT}&sort=-waiting"))).await?;
+    let channels: Connections =
+        visit.api.get(&visit.of_project(format!("/channels?limit={LOOKED_AT}&sort=-waiting"))).await?;
+    let (connections, channels_known) = (list.data.len(), channels.data.len());
+    list.data.extend(channels.data.into_iter().map(|channel| {
+        let kind = format!("channel_{}", channel.kind);
+        Connection { kind, ..channel }
+    }));
     let oldest = list.data.iter().filter_map(|connection| connection.state.oldest_waiting_since).min();
     let (waiting, dead) = list
         .data
@@ -185,6 +196,7 @@ pub async fn of_project(mut visit: Visit) -> Result<Response, Fault> {
         oldest: oldest.map(|at| Moment { at, now }),
         busy,
         connections,
+        channels: channels_known,
         flow,
         range,
         visit: &visit,

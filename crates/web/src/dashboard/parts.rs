@@ -152,6 +152,20 @@ pub fn escaped(text: &str) -> String {
     escaped
 }
 
+/// A sentence of ours as markup: what stands between backticks is code.
+pub fn with_code(text: &str) -> String {
+    let pieces = text.split('`').enumerate();
+    // A last one without its end is no code.
+    let last = text.matches('`').count();
+    pieces
+        .map(|(at, piece)| match (at % 2 == 1 && at < last, at % 2 == 1) {
+            (true, _) => format!("<code>{}</code>", escaped(piece)),
+            (false, true) => format!("`{}", escaped(piece)),
+            (false, false) => escaped(piece),
+        })
+        .collect()
+}
+
 /// Where a list goes on.
 #[derive(Clone, Debug, Default)]
 pub struct Paging {
@@ -192,6 +206,13 @@ mod tests {
         ] {
             assert!(at(seconds).contains(words), "{}", at(seconds));
         }
+    }
+
+    #[test]
+    fn what_stands_between_backticks_is_code_and_nothing_is_markup() {
+        assert_eq!(with_code("`a` is <b> and `c`"), "<code>a</code> is &lt;b&gt; and <code>c</code>");
+        assert_eq!(with_code("a ` b"), "a ` b");
+        assert_eq!(with_code("`<x>` and `y"), "<code>&lt;x&gt;</code> and `y");
     }
 
     #[test]

@@ -44,6 +44,7 @@ pub async fn list(visit: Visit) -> Result<Response, Fault> {
         intro: String::new(),
         heads: vec![("New project", "/ui/all-projects/new".to_owned())],
         columns: vec![column("Project"), column("Owner"), column("Made")],
+        order: None,
         rows: rows.collect(),
         paging: Paging::default(),
         empty: Empty { title: "No project", text: "", example: "" },

@@ -8,7 +8,7 @@ use postrider_core::settings::security_keys;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::fault::{Fault, nothing_here, sentence};
+use super::fault::{Fault, nothing_here};
 use super::fields::{self, Field, field_of};
 use super::form::Form;
 use super::forms::{Group, Sheet, Tab};
@@ -69,6 +69,7 @@ pub async fn list(mut visit: Visit) -> Result<Response, Fault> {
         intro: if may_change { "Make a new one of the kind:".to_owned() } else { String::new() },
         heads,
         columns: vec![column("Name"), column("Kind"), column("Changed")],
+        order: None,
         rows: rows.collect(),
         paging: Paging::of(&page, cursor.as_deref(), found.next_cursor.as_deref()),
         empty: Empty {
@@ -187,6 +188,6 @@ pub async fn ask_delete(visit: Visit) -> Result<Response, Fault> {
 pub async fn delete(visit: Visit, _: Form) -> Response {
     match visit.api.ask::<Value>(Method::DELETE, &path(&visit), None).await {
         Ok(_) => visit.done(&visit.page_of_project("/security"), "The security definition is deleted."),
-        Err(refused) => visit.not_done(&page(&visit, ""), sentence(&refused.detail)),
+        Err(refused) => visit.refused(&page(&visit, ""), refused),
     }
 }

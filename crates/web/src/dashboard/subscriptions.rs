@@ -9,7 +9,7 @@ use postrider_core::settings::PUSH_KEYS;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::fault::{Fault, sentence};
+use super::fault::Fault;
 use super::fields::{self, Field, Widget, camel, field_of};
 use super::form::Form;
 use super::forms::{Group, Sheet, Tab};
@@ -59,6 +59,7 @@ pub async fn list(mut visit: Visit) -> Result<Response, Fault> {
         intro: "Which events, and messages of topics, are pushed where.".to_owned(),
         heads,
         columns: vec![column("Event types"), column("Sent to"), column("State")],
+        order: None,
         rows: rows.collect(),
         paging: Paging::of(&page, cursor.as_deref(), found.next_cursor.as_deref()),
         empty: Empty {
@@ -72,7 +73,7 @@ pub async fn list(mut visit: Visit) -> Result<Response, Fault> {
 }
 
 /// Where it can lead: endpoints and every other connection, by kind and name.
-async fn targets(visit: &Visit) -> Result<Vec<(String, String)>, Fault> {
+pub async fn targets(visit: &Visit) -> Result<Vec<(String, String)>, Fault> {
     #[derive(Deserialize)]
     struct Named {
         name: String,
@@ -85,7 +86,7 @@ async fn targets(visit: &Visit) -> Result<Vec<(String, String)>, Fault> {
     }
     let list: List = visit.api.get(&visit.of_project("/connections?limit=1000")).await?;
     let shown = list.data.into_iter().map(|one| {
-        let label = format!("{} ({})", one.name, super::connection::kind_label(&one.kind));
+        let label = format!("{} ({})", one.name, super::families::kind_label(&one.kind));
         (format!("{}/{}", one.kind, one.name), label)
     });
     Ok(shown.collect())
@@ -225,6 +226,6 @@ pub async fn ask_delete(visit: Visit) -> Result<Response, Fault> {
 pub async fn delete(visit: Visit, _: Form) -> Response {
     match visit.api.ask::<Value>(Method::DELETE, &path(&visit), None).await {
         Ok(_) => visit.done(&visit.page_of_project("/subscriptions"), "The subscription is deleted."),
-        Err(refused) => visit.not_done(&page(&visit, ""), sentence(&refused.detail)),
+        Err(refused) => visit.refused(&page(&visit, ""), refused),
     }
 }

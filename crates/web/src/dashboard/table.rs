@@ -14,8 +14,9 @@ use super::door::{Door, open};
 use super::fault::nothing_here;
 use super::routes::{Opens, Pages};
 use super::{
-    account, acts, assets, body, bulk, configuration, connection, connections, endpoints, first, history, jobs, keys,
-    lists, live, log_in, one, overview, projects, schedule, security, subscriptions, theme, topics, users,
+    account, acts, assets, body, bulk, configuration, connection, connections, destinations, endpoints, first, history,
+    jobs, keys, lists, live, log_in, one, overview, projects, schedule, security, services, settings, source_forms,
+    sources, subscriptions, theme, topics, trial, users,
 };
 use crate::api::{AppState, api, with_channels};
 use crate::auth::AdminKey;
@@ -63,8 +64,9 @@ fn pages() -> Pages {
         .act("/ui/theme", ANYBODY, theme::choose)
         .page("/ui", ANYBODY, overview::first_project)
         .page("/ui/", ANYBODY, overview::first_project)
-        .page(in_project!(""), READ, overview::of_project);
-    of_settings(of_events(of_deliveries(of_people(of_connections(pages)))))
+        .page(in_project!(""), READ, overview::of_project)
+        .page(in_project!("/live"), READ, live::of_project);
+    of_settings(of_incoming(of_events(of_deliveries(of_people(of_connections(pages))))))
 }
 
 fn of_deliveries(pages: Pages) -> Pages {
@@ -117,19 +119,22 @@ fn of_people(pages: Pages) -> Pages {
 fn of_connections(pages: Pages) -> Pages {
     pages
         .page(in_project!("/connections"), READ, connections::list)
-        .page(in_project!("/connections/new"), ADMIN, connection::choose)
-        .page(in_project!("/connections/new/{kind}"), ADMIN, connection::new)
-        .act(in_project!("/connections/new/{kind}"), ADMIN, connection::create)
+        .page(in_project!("/connections/new"), ADMIN, settings::choose)
+        .page(in_project!("/connections/new/{kind}"), ADMIN, settings::new)
+        .act(in_project!("/connections/new/{kind}"), ADMIN, settings::create)
         .page(in_project!("/connections/{kind}/{name}"), READ, connection::one)
-        .page(in_project!("/connections/{kind}/{name}/edit"), ADMIN, connection::edit)
-        .act(in_project!("/connections/{kind}/{name}/edit"), ADMIN, connection::change)
-        .page(in_project!("/connections/{kind}/{name}/send"), SEND, connection::show_send)
-        .act(in_project!("/connections/{kind}/{name}/send"), SEND, connection::send)
-        .act(in_project!("/connections/{kind}/{name}/ping"), OPERATE, connection::ping)
+        .page(in_project!("/connections/{kind}/{name}/edit"), ADMIN, settings::edit)
+        .act(in_project!("/connections/{kind}/{name}/edit"), ADMIN, settings::change)
+        .page(in_project!("/connections/{kind}/{name}/send"), SEND, trial::show_send)
+        .act(in_project!("/connections/{kind}/{name}/send"), SEND, trial::send)
+        .act(in_project!("/connections/{kind}/{name}/ping"), OPERATE, trial::ping)
         .page(in_project!("/connections/{kind}/{name}/delete"), ADMIN, connection::ask_delete)
         .act(in_project!("/connections/{kind}/{name}/delete"), ADMIN, connection::delete)
         .act(in_project!("/connections/{kind}/{name}/pause"), OPERATE, connections::pause)
         .act(in_project!("/connections/{kind}/{name}/resume"), OPERATE, connections::resume)
+        .page(in_project!("/channels"), READ, connections::channels)
+        .page(in_project!("/channels/new"), ADMIN, settings::choose_channel)
+        .page(in_project!("/services"), READ, services::list)
         .page(in_project!("/schedule"), READ, schedule::fragment)
 }
 
@@ -160,12 +165,39 @@ fn of_events(pages: Pages) -> Pages {
         .page(in_project!("/new-topic"), ADMIN, topics::new)
         .act(in_project!("/new-topic"), ADMIN, topics::create)
         .page(in_project!("/topics/{topic}"), READ, topics::one)
+        .page(in_project!("/topics/{topic}/publish"), SEND, topics::ask_publish)
+        .act(in_project!("/topics/{topic}/publish"), SEND, topics::publish)
         .page(in_project!("/topics/{topic}/delete"), ADMIN, topics::ask_delete)
         .act(in_project!("/topics/{topic}/delete"), ADMIN, topics::delete)
         .page(in_project!("/topics/{topic}/subscriptions/new"), ADMIN, topics::new_subscription)
         .act(in_project!("/topics/{topic}/subscriptions/new"), ADMIN, topics::subscribe)
         .page(in_project!("/topics/{topic}/subscriptions/{name}/delete"), ADMIN, topics::ask_delete)
         .act(in_project!("/topics/{topic}/subscriptions/{name}/delete"), ADMIN, topics::delete)
+}
+
+fn of_incoming(pages: Pages) -> Pages {
+    pages
+        .page(in_project!("/sources"), READ, sources::list)
+        .page(in_project!("/new-source"), ADMIN, source_forms::new)
+        .act(in_project!("/new-source"), ADMIN, source_forms::create)
+        .page(in_project!("/sources/{source}"), READ, sources::one)
+        .act(in_project!("/sources/{source}/switch"), ADMIN, sources::switch)
+        .page(in_project!("/sources/{source}/edit"), ADMIN, source_forms::edit)
+        .act(in_project!("/sources/{source}/edit"), ADMIN, source_forms::change)
+        .page(in_project!("/sources/{source}/rotate-token"), ADMIN, source_forms::ask_token)
+        .act(in_project!("/sources/{source}/rotate-token"), ADMIN, source_forms::make_token)
+        .page(in_project!("/sources/{source}/rotate-secret"), ADMIN, source_forms::ask_secret)
+        .act(in_project!("/sources/{source}/rotate-secret"), ADMIN, source_forms::make_secret)
+        .page(in_project!("/sources/{source}/replay"), OPERATE, source_forms::ask_replay)
+        .act(in_project!("/sources/{source}/replay"), OPERATE, source_forms::replay)
+        .page(in_project!("/sources/{source}/delete"), ADMIN, sources::ask_delete)
+        .act(in_project!("/sources/{source}/delete"), ADMIN, sources::delete)
+        .page(in_project!("/sources/{source}/destinations/new"), ADMIN, destinations::new)
+        .act(in_project!("/sources/{source}/destinations/new"), ADMIN, destinations::create)
+        .page(in_project!("/destinations/{destination}"), ADMIN, destinations::edit)
+        .act(in_project!("/destinations/{destination}"), ADMIN, destinations::change)
+        .page(in_project!("/destinations/{destination}/delete"), ADMIN, destinations::ask_delete)
+        .act(in_project!("/destinations/{destination}/delete"), ADMIN, destinations::delete)
 }
 
 fn of_settings(pages: Pages) -> Pages {

@@ -6,10 +6,10 @@ use postrider_core::access::Scope;
 use postrider_core::settings::objects::TOPIC_KEYS;
 use postrider_core::{Timestamp, Wait};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::fault::{Fault, sentence};
-use super::fields::{self, Field, field_of};
+use super::fields::{self, Field, Widget, field_of};
 use super::form::Form;
 use super::forms::{Group, Sheet, Tab};
 use super::listing::{ACTS, Act, Cell, Empty, Listing, column};
@@ -59,6 +59,7 @@ pub async fn list(mut visit: Visit) -> Result<Response, Fault> {
             Vec::new()
         },
         columns: vec![column("Topic"), column("Messages are kept for"), column("Made")],
+        order: None,
         rows: rows.collect(),
         paging: Paging::of(&page, cursor.as_deref(), found.next_cursor.as_deref()),
         empty: Empty {
@@ -142,7 +143,7 @@ pub async fn one(visit: Visit) -> Result<Response, Fault> {
         ];
         if may_change {
             let href = page(&visit, &format!("/subscriptions/{}/delete", segment(&one.name)));
-            cells.push(Cell::Acts(vec![Act { label: "Delete", of: one.name.clone(), href }]));
+            cells.push(Cell::Acts(vec![Act::link("Delete", one.name.clone(), href)]));
         }
         cells
     });
@@ -150,16 +151,22 @@ pub async fn one(visit: Visit) -> Result<Response, Fault> {
     if may_change {
         columns.push(ACTS);
     }
-    let heads = if may_change {
-        vec![("New subscription", page(&visit, "/subscriptions/new")), ("Delete the topic", page(&visit, "/delete"))]
-    } else {
-        Vec::new()
-    };
+    let mut heads = Vec::new();
+    if may_change {
+        heads.push(("New subscription", page(&visit, "/subscriptions/new")));
+    }
+    if visit.may(Scope::Send) {
+        heads.push(("Publish a message", page(&visit, "/publish")));
+    }
+    if may_change {
+        heads.push(("Delete the topic", page(&visit, "/delete")));
+    }
     show(&Listing {
         title: topic.name.clone(),
         intro: topic.description.clone(),
         heads,
         columns,
+        order: None,
         rows: rows.collect(),
         paging: Paging::default(),
         empty: Empty {
@@ -206,6 +213,37 @@ pub async fn subscribe(visit: Visit, form: Form) -> Result<Response, Fault> {
     }
 }
 
+async fn message_sheet(visit: &Visit) -> Result<Sheet, Fault> {
+    let topic: Topic = visit.api.get(&path(visit, "")).await?;
+    let body = Field::line("body", "Body", "Kept as it stands here.").shown_as(Widget::Lines);
+    Ok(Sheet {
+        title: format!("Publish a message to {}", topic.name),
+        intro: "Whoever pulls from the topic is given it, and it is pushed wherever a subscription selects it."
+            .to_owned(),
+        action: page(visit, "/publish"),
+        back: page(visit, ""),
+        button: "Publish",
+        tabs: vec![Tab { id: "message", label: "Message", groups: vec![Group::open("", vec![body])] }],
+        ..sheet(visit)
+    })
+}
+
+pub async fn ask_publish(visit: Visit) -> Result<Response, Fault> {
+    let frame = visit.frame("Publish", "topics").await?;
+    message_sheet(&visit).await?.show(frame, StatusCode::OK)
+}
+
+pub async fn publish(visit: Visit, form: Form) -> Result<Response, Fault> {
+    let body = json!({"body": form.get("body").unwrap_or_default()});
+    match visit.api.post::<Value>(&path(&visit, "/publish"), &body).await {
+        Ok(_) => Ok(visit.done(&page(&visit, ""), "It is published.")),
+        Err(refused) => {
+            let frame = visit.frame("Publish", "topics").await?;
+            message_sheet(&visit).await?.refused(frame, &form, refused)
+        }
+    }
+}
+
 /// The topic, or where the path names one, a subscription of it.
 fn deleted(visit: &Visit) -> (String, String, String) {
     let (topic, name) = (visit.segments.get("topic"), visit.segments.get("name"));
@@ -230,6 +268,6 @@ pub async fn delete(visit: Visit, _: Form) -> Response {
     let after = if visit.segments.get("name").is_empty() { visit.page_of_project("/topics") } else { page(&visit, "") };
     match visit.api.ask::<Value>(Method::DELETE, &path, None).await {
         Ok(_) => visit.done(&after, sentence(&format!("{what} is deleted"))),
-        Err(refused) => visit.not_done(&page(&visit, ""), sentence(&refused.detail)),
+        Err(refused) => visit.refused(&page(&visit, ""), refused),
     }
 }

@@ -8,8 +8,7 @@ use postrider_core::person::{PASSWORD_CHARS_MIN, Role};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::ask::Refused;
-use super::fault::{Fault, sentence};
+use super::fault::Fault;
 use super::form::Form;
 use super::frame::Frame;
 use super::parts::Moment;
@@ -99,7 +98,7 @@ pub async fn create(visit: Visit, form: Form) -> Response {
     });
     match visit.api.post::<User>(&place.api(""), &body).await {
         Ok(user) => visit.done(&place.page(""), format!("{} may log in.", user.name)),
-        Err(refused) => visit.not_done(&place.page(""), said(&refused)),
+        Err(refused) => visit.refused(&place.page(""), refused),
     }
 }
 
@@ -119,7 +118,7 @@ pub async fn change(visit: Visit, form: Form) -> Response {
     let path = place.api(&format!("/{}", segment(visit.segments.get("user"))));
     match visit.api.ask::<User>(Method::PATCH, &path, Some(&body)).await {
         Ok(user) => visit.done(&place.page(""), format!("{} is changed and logs in anew.", user.name)),
-        Err(refused) => visit.not_done(&place.of_user(""), said(&refused)),
+        Err(refused) => visit.refused(&place.of_user(""), refused),
     }
 }
 
@@ -144,18 +143,6 @@ pub async fn delete(visit: Visit) -> Response {
     let path = place.api(&format!("/{}", segment(visit.segments.get("user"))));
     match visit.api.ask::<Value>(Method::DELETE, &path, None).await {
         Ok(_) => visit.done(&place.page(""), "The user is deleted."),
-        Err(refused) => visit.not_done(&place.page(""), said(&refused)),
+        Err(refused) => visit.refused(&place.page(""), refused),
     }
-}
-
-/// What is wrong with which field, or what stands against it.
-fn said(refused: &Refused) -> String {
-    if refused.errors.is_empty() {
-        return sentence(&refused.detail);
-    }
-    let lines = refused.errors.iter().map(|error| match &error.allowed {
-        Some(allowed) => format!("{}: allowed is {allowed}.", error.field),
-        None => sentence(&error.message),
-    });
-    lines.collect::<Vec<_>>().join(" ")
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::FromRequestParts;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
 use http::request::Parts;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use postrider_core::Timestamp;
@@ -15,7 +16,7 @@ use postrider_core::access::Scope;
 use postrider_core::access::ScopeSet;
 
 use super::answer;
-use super::ask::Api;
+use super::ask::{Api, Refused};
 use super::board::Board;
 use super::fault::Fault;
 use super::frame::{Flash, Frame};
@@ -89,6 +90,16 @@ impl Visit {
     pub fn done(&self, way: &str, text: impl Into<String>) -> Response {
         self.board.flashes().put(self.session.id, Flash::good(text));
         answer::redirect(way)
+    }
+
+    /// Refused by the API: says why where the button was. What is not there, or not theirs, is a page of its own, since there may be no way back.
+    pub fn refused(&self, way: &str, refused: Refused) -> Response {
+        match refused.status {
+            StatusCode::NOT_FOUND | StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED => {
+                Fault::from(refused).into_response()
+            }
+            _ => self.not_done(way, refused.told()),
+        }
     }
 
     /// Not done: the same.

@@ -235,6 +235,12 @@ impl Operation {
         )
     }
 
+    /// The order of what is listed, beside `pages`.
+    pub fn sorts(self) -> Operation {
+        let words = Schema::words(crate::api::SORT_WORDS);
+        self.query("sort", words, "What the list goes by; with `-` in front the other way round. Left out: as things were made. A cursor belongs to its order.")
+    }
+
     /// D15. Those that the gate sees to have it without asking.
     #[must_use]
     pub fn takes_idempotency_key(self) -> Operation {

@@ -2,6 +2,7 @@
 //!
 //! An error of one connection, or of accepting, never ends the server. It must not know what the service behind it does.
 
+mod leftover;
 mod patience;
 
 use postrider_core::log;
@@ -210,7 +211,8 @@ type Answer = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + 
 
 fn answer(service: Router, request: Request<Incoming>, in_service: InService) -> Answer {
     Box::pin(async move {
-        let handled = std::panic::AssertUnwindSafe(service.oneshot(request.map(Body::new))).catch_unwind().await;
+        let (request, leftover) = leftover::lend(request);
+        let handled = std::panic::AssertUnwindSafe(service.oneshot(request)).catch_unwind().await;
         let response = match handled {
             Ok(Ok(response)) => response,
             Err(_) => {
@@ -224,6 +226,7 @@ fn answer(service: Router, request: Request<Incoming>, in_service: InService) ->
                 ))
             }
         };
+        let response = leftover.settled(response).await;
         Ok(response.map(|body| in_service.until_sent(body)))
     })
 }

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 pub mod api;
+pub mod browser;
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -51,7 +51,10 @@ fn names_a_channel(operation: Operation) -> Operation {
 }
 
 pub fn list() -> Operation {
-    Operation::new(Tag::Channels, "listChannels", "All channels of a project").pages().lists("A page.", answer())
+    Operation::new(Tag::Channels, "listChannels", "All channels of a project")
+        .pages()
+        .sorts()
+        .lists("A page.", answer())
 }
 
 pub fn create() -> Operation {

@@ -133,6 +133,7 @@ fn answer() -> Schema {
 pub fn list() -> Operation {
     Operation::new(Tag::Connections, "listConnections", "All connections of a project")
         .pages()
+        .sorts()
         .lists("A page, by name.", answer())
 }
 

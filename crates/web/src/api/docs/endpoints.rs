@@ -125,6 +125,7 @@ fn with_secret() -> Schema {
 pub fn list() -> Operation {
     Operation::new(Tag::Webhooks, "listEndpoints", "All webhook endpoints of a project")
         .pages()
+        .sorts()
         .lists("A page, the oldest first.", endpoint())
 }
 

@@ -39,14 +39,20 @@ pub fn of_project() -> Operation {
 
 pub fn of_connections() -> Operation {
     let minutes = |words: &str| Schema::list(Schema::whole(0, u32::MAX.into())).describe(words);
+    let last = Schema::object([
+        always("at", Schema::time()),
+        always("failure", shapes::failure()),
+        always("error", Schema::text().or_null().describe("Null also for whoever may see no bodies.")),
+    ]);
     let entry = Schema::object([
         always("connectionId", shapes::connection_id()),
         always("connection", Schema::text().example("Billing API")),
         always("type", Schema::text().example("rest")),
         always("delivered", minutes("Attempts that delivered, in each of the last 60 minutes.")),
-        always("failed", minutes("Attempts that failed.")),
+        always("failed", minutes("Attempts that failed; both lists are empty when there was none in the last hour.")),
+        always("lastError", last.or_null().describe("The last attempt that failed since this server started.")),
     ]);
     Operation::new(Tag::Connections, "showConnectionFlows", "The last hour of each connection")
-        .details("From the memory of the server that answers. Connections without an attempt in it are left out.")
+        .details("From the memory of the server that answers. Connections without an attempt in it, and without any that failed since the start, are left out.")
         .gives("Those with attempts.", Schema::object([always("data", Schema::list(entry))]))
 }

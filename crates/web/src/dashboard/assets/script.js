@@ -11,12 +11,25 @@ function localTimes(root) {
 
 /** Fetches the page anew and puts its live parts in place of ours, unless somebody is at work in them. */
 const LIVE_EVERY_MS = 5000;
+/** The same on a page that is told of changes: for its relative times, and for what it is not told of. */
+const TOLD_EVERY_MS = 30_000;
+/** What somebody has opened, ticked or chosen: it would be lost. */
+const CHOSEN = "details[open], input[type=checkbox]:checked, input[type=radio]:checked:not([checked])";
 let fetching = false;
+let again = false;
+let told = false;
+let fetchedAt = Date.now();
 
 async function refresh() {
   const parts = document.querySelectorAll("[data-live]");
-  if (fetching || document.hidden || parts.length === 0) return;
+  if (document.hidden || parts.length === 0) return;
+  if (fetching) {
+    again = true;
+    return;
+  }
   fetching = true;
+  again = false;
+  fetchedAt = Date.now();
   try {
     const answer = await fetch(location.href, { headers: { "X-Postrider-Live": "1" }, redirect: "error" });
     if (!answer.ok) throw new Error(String(answer.status));
@@ -24,7 +37,7 @@ async function refresh() {
     for (const part of parts) {
       const name = CSS.escape(part.dataset.live);
       const next = fresh.querySelector(`[data-live="${name}"]`);
-      const atWork = part.contains(document.activeElement) || part.querySelector("details[open], input:checked");
+      const atWork = part.contains(document.activeElement) || part.querySelector(CHOSEN);
       if (next && !atWork && next.innerHTML !== part.innerHTML) {
         part.replaceChildren(...next.childNodes);
         localTimes(part);
@@ -35,7 +48,12 @@ async function refresh() {
     document.documentElement.setAttribute("data-stale", "");
   } finally {
     fetching = false;
+    if (again) refresh();
   }
+}
+
+function refreshInTime() {
+  if (Date.now() - fetchedAt >= (told ? TOLD_EVERY_MS : LIVE_EVERY_MS)) refresh();
 }
 
 /** Where the page says what it watches, the server says when that has changed; asking by itself goes on beside it, less often. */
@@ -44,6 +62,8 @@ function watch() {
   if (!watched || !watched.dataset.watch || !("EventSource" in window)) return;
   const source = new EventSource(watched.dataset.watch);
   source.addEventListener("changed", refresh);
+  source.addEventListener("open", () => { told = true; });
+  source.addEventListener("error", () => { told = false; });
   addEventListener("pagehide", () => source.close());
 }
 
@@ -147,4 +167,4 @@ document.addEventListener("click", closeMenus);
 document.addEventListener("keydown", closeMenus);
 document.addEventListener("visibilitychange", refresh);
 watch();
-setInterval(refresh, LIVE_EVERY_MS);
+setInterval(refreshInTime, LIVE_EVERY_MS);
