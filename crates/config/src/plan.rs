@@ -6,10 +6,10 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use postrider_core::id::{ProjectId, SecurityId};
+use postrider_core::id::ProjectId;
 use postrider_core::settings::KeyDoc;
 use postrider_core::{Secret, Timestamp};
-use postrider_store::ConfigChange;
+use postrider_store::{ConfigChange, SecretOwner};
 use serde_json::{Map, Value, json};
 
 use crate::difference;
@@ -33,8 +33,8 @@ pub struct Making<'a> {
     pub secrets: &'a RefCell<NewSecrets>,
 }
 
-/// Secrets in the clear, by the definition that they belong to.
-pub type NewSecrets = BTreeMap<SecurityId, Secret>;
+/// Secrets in the clear, by what they belong to.
+pub type NewSecrets = BTreeMap<SecretOwner, Secret>;
 
 pub struct Plan {
     /// In the order of application.
@@ -42,7 +42,7 @@ pub struct Plan {
     pub warnings: Vec<Finding>,
     /// For `configure`; empty when there is nothing to do.
     pub changes: Vec<ConfigChange>,
-    /// Of the definitions among the changes: whoever applies them seals these first.
+    /// Of the definitions and sources among the changes: whoever applies them seals these first.
     pub secrets: NewSecrets,
 }
 
@@ -138,6 +138,9 @@ pub fn plan(
                 let change = change.map_err(|why| Refused(vec![Finding::new(object.place, &object.path, why)]))?;
                 state.make(&change);
                 plan.changes.push(change);
+                if let Some(to_do) = section.to_do(&wanted, former) {
+                    plan.warnings.push(Finding::new(object.place, &object.path, to_do));
+                }
             }
             let place = object.place;
             plan.differences.push(Difference { section: section.name(), project, id: wanted.id, action, place, keys });

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use postrider_core::settings::KeyDoc;
 
-use crate::section::{PASSED_OVER, Section, TO_COME};
+use crate::section::{PASSED_OVER, Section};
 
 pub fn reference(sections: &[&dyn Section]) -> String {
     let mut text = String::from(
@@ -41,7 +41,6 @@ pub fn reference(sections: &[&dyn Section]) -> String {
         }
     }
     text.push_str("\n## Other sections\n\n");
-    let _ = writeln!(text, "Refused as not supported in this version: {}.\n", listed(TO_COME));
     let _ = writeln!(text, "Accepted with a warning, and without effect: {}.", listed(PASSED_OVER));
     text
 }

@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 
 use postrider_core::Secret;
 use postrider_core::connection::{Connection, ConnectionKind};
-use postrider_core::id::{ConnectionId, ProjectId, SecurityId, TopicId};
+use postrider_core::id::{ConnectionId, ProjectId, TopicId};
 use postrider_core::security::SecurityDefinition;
 use postrider_core::subscription::PushSubscription;
 use postrider_store::{
-    ConfigChange, PAGE_ROWS_MAX, PageRequest, Project, PullSubscription, StoreError, StoreRead, Topic,
+    ConfigChange, PAGE_ROWS_MAX, PageRequest, Project, PullSubscription, SecretOwner, SourceRow, StoreError, StoreRead,
+    Topic,
 };
 
 use crate::plan::NewSecrets;
@@ -23,20 +24,25 @@ pub struct State {
     connections: BTreeMap<(ProjectId, ConnectionKind, String), Connection>,
     topics: BTreeMap<(ProjectId, String), Topic>,
     subscriptions: BTreeMap<(TopicId, String), PullSubscription>,
+    sources: BTreeMap<(ProjectId, String), SourceRow>,
     push_subscriptions: BTreeMap<(ProjectId, String), PushSubscription>,
 }
 
 impl State {
-    /// Reads all of it but the security definitions and the subscriptions that push, which their keepers hand in. What changes meanwhile is
-    /// noticed when the plan is applied.
+    /// Reads all of it but the security definitions, the subscriptions that push and the sources, which their keepers hand in. What changes
+    /// meanwhile is noticed when the plan is applied.
     pub async fn load(
         store: &dyn StoreRead,
         definitions: Vec<SecurityDefinition>,
         push: Vec<PushSubscription>,
+        sources: Vec<SourceRow>,
     ) -> Result<State, StoreError> {
         let mut state = State::default();
         for subscription in push {
             state.put_push(subscription);
+        }
+        for row in sources {
+            state.put_source(row);
         }
         for connection in store.all_connections().await? {
             state.put_connection(connection);
@@ -73,8 +79,11 @@ impl State {
     pub fn keep_only(&mut self, project: ProjectId) {
         self.projects.retain(|_, found| found.id == project);
         self.security.retain(|(of, _), _| *of == project);
-        let ours: Vec<SecurityId> = self.security.values().map(|known| known.id).collect();
-        self.secrets.retain(|id, _| ours.contains(id));
+        self.sources.retain(|(of, _), _| *of == project);
+        let definitions = self.security.values().map(|known| SecretOwner::Security(known.id));
+        let sources = self.sources.values().map(|known| SecretOwner::Source(known.source.id));
+        let ours: Vec<SecretOwner> = definitions.chain(sources).collect();
+        self.secrets.retain(|owner, _| ours.contains(owner));
         self.connections.retain(|(of, _, _), _| *of == project);
         self.topics.retain(|(of, _), _| *of == project);
         self.subscriptions.retain(|_, found| found.project_id == project);
@@ -95,6 +104,9 @@ impl State {
             }
             ConfigChange::CreateTopic(topic) | ConfigChange::ReplaceTopic { now: topic, .. } => {
                 self.put_topic(topic.clone());
+            }
+            ConfigChange::CreateSource(row) | ConfigChange::ReplaceSource { row, .. } => {
+                self.put_source((**row).clone());
             }
             ConfigChange::CreatePush(subscription) | ConfigChange::ReplacePush { subscription, .. } => {
                 self.put_push((**subscription).clone());
@@ -117,6 +129,10 @@ impl State {
 
     fn put_topic(&mut self, topic: Topic) {
         self.topics.insert((topic.project_id, topic.name.as_str().to_owned()), topic);
+    }
+
+    fn put_source(&mut self, row: SourceRow) {
+        self.sources.insert((row.source.project_id, row.source.name.clone()), row);
     }
 
     fn put_push(&mut self, subscription: PushSubscription) {
@@ -147,8 +163,8 @@ impl State {
     }
 
     /// In the clear, where the plan may know it.
-    pub(crate) fn secret(&self, id: SecurityId) -> Option<&Secret> {
-        self.secrets.get(&id)
+    pub(crate) fn secret(&self, owner: SecretOwner) -> Option<&Secret> {
+        self.secrets.get(&owner)
     }
 
     pub fn connection(&self, project: ProjectId, kind: ConnectionKind, name: &str) -> Option<&Connection> {
@@ -177,6 +193,17 @@ impl State {
         let from = (project, String::new());
         let ours = self.push_subscriptions.range(from..).map(|(_, found)| found);
         ours.take_while(move |found| found.project_id == project)
+    }
+
+    pub fn source(&self, project: ProjectId, name: &str) -> Option<&SourceRow> {
+        self.sources.get(&(project, name.to_owned()))
+    }
+
+    /// By name.
+    pub fn sources_of(&self, project: ProjectId) -> impl Iterator<Item = &SourceRow> {
+        let from = (project, String::new());
+        let ours = self.sources.range(from..).map(|(_, found)| found);
+        ours.take_while(move |found| found.source.project_id == project)
     }
 
     pub fn topic(&self, project: ProjectId, name: &str) -> Option<&Topic> {

@@ -28,5 +28,4 @@ fn d18_every_key_of_every_section_is_in_the_schema_with_its_default() {
         }
     }
     assert!(keys > 30, "only {keys} keys");
-    assert!(schema["properties"].get("webhook_source").is_none(), "a section to come is flagged");
 }

@@ -6,7 +6,7 @@ mod parts;
 use parts::{applied, counts, file, planned, refusals, shown, warnings, with_project};
 use postrider_config::{Action, SECTIONS, export};
 use postrider_core::security::{SecurityKind, SecuritySpec};
-use postrider_store::ConfigChange;
+use postrider_store::{ConfigChange, SecretOwner};
 use serde_json::{Value, json};
 
 const BASIC: &str = "security:\n  - {name: sec.a, type: basic_auth, username: lab, password: hunter2}\n";
@@ -27,7 +27,7 @@ fn d18_a_connection_and_its_definition_come_in_one_file_and_the_definition_is_ma
     let ConfigChange::CreateSecurity(definition) = &plan.changes[1] else { panic!() };
     assert_eq!(definition.spec, SecuritySpec::BasicAuth { username: "lab".to_owned() });
     assert!(definition.sealed.is_empty() && !definition.written.contains_key("password"), "{definition:?}");
-    assert_eq!(plan.secrets[&definition.id].expose(), "hunter2");
+    assert_eq!(plan.secrets[&SecretOwner::Security(definition.id)].expose(), "hunter2");
     // Without it the connection is refused, and so is all of the file.
     let refused = refusals(
         "outgoing_rest:\n  - {name: A, host: 'https://a', url_path: '', security: sec.b}\npubsub_topic: [{name: t}]\n",
@@ -50,7 +50,10 @@ fn d46_a_secret_is_compared_and_shown_nowhere() {
     let other = applied(&BASIC.replace("hunter2", "hunter3"), &mut state);
     assert_eq!(keys(&other), json!([{"key": "password", "old": "***", "new": "***", "default": null}]));
     let ConfigChange::ReplaceSecurity { definition, version } = &other.changes[0] else { panic!() };
-    assert_eq!((definition.version, *version, other.secrets[&definition.id].expose()), (2, 1, "hunter3"));
+    assert_eq!(
+        (definition.version, *version, other.secrets[&SecretOwner::Security(definition.id)].expose()),
+        (2, 1, "hunter3")
+    );
     let text = export(&state, SECTIONS, None).unwrap();
     assert!(text.contains("    password: Env.SEC_A_PASSWORD\n") && !text.contains("hunter"), "{text}");
     // A number without quotes is a text here, and no warning repeats it.

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use postrider_core::connection::{Connection, ConnectionSpec, check_name};
+use postrider_core::connection::{Connection, ConnectionKind, ConnectionSpec, check_name};
 use postrider_core::endpoint::Verification;
 use postrider_core::id::{ConnectionId, ProjectId};
 use postrider_core::masking::masked_settings;
@@ -93,6 +93,14 @@ pub(crate) async fn replace(
         )));
     }
     let (name, spec) = validated(shared, project_id, &new)?;
+    if name != known.name {
+        check_unused(
+            shared,
+            &known,
+            "renamed",
+            "make a service of the other name, let them run that, and delete this one",
+        )?;
+    }
     write(shared, actor, "connection.replace", &known, |connection| {
         connection.name = name;
         connection.written = new.written;
@@ -128,6 +136,14 @@ pub(crate) async fn delete(
     forced: bool,
 ) -> Result<(), Refusal> {
     let known = shared.connections.find(project_id, wanted)?;
+    if !forced {
+        check_unused(
+            shared,
+            &known,
+            "deleted",
+            "let them run another one first; or force it, and their requests wait and fail",
+        )?;
+    }
     let entry = entry(shared, actor, "connection.delete", &known).with_before(shown(&known));
     let change = Change::DeleteConnection { id: known.id, forced, now: shared.now() };
     shared.store.change(change, entry).await.map_err(|error| named(error, &known))?;
@@ -137,6 +153,28 @@ pub(crate) async fn delete(
     tell(shared, known.id);
     restoring::goes_on(shared, known.id).await;
     Ok(())
+}
+
+/// Channels name their service: without it they would go on accepting what nothing runs.
+fn check_unused(shared: &Shared, known: &Connection, what: &str, instead: &str) -> Result<(), Refusal> {
+    const NAMED_MAX: usize = 10;
+    if known.kind() != ConnectionKind::Service {
+        return Ok(());
+    }
+    let all = shared.connections.all();
+    let runs_it = |channel: &&Arc<Connection>| {
+        channel.project_id == known.project_id
+            && channel.spec.target.channel().and_then(|target| target.service()) == Some(known.name.as_str())
+    };
+    let mut users: Vec<&str> = all.iter().filter(runs_it).map(|channel| channel.name.as_str()).collect();
+    if users.is_empty() {
+        return Ok(());
+    }
+    users.sort_unstable();
+    let more = if users.len() > NAMED_MAX { ", …" } else { "" };
+    let named = users.iter().take(NAMED_MAX).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let name = &known.name;
+    Err(Refusal::Conflict(format!("the service `{name}` cannot be {what}: channels run it ({named}{more}); {instead}")))
 }
 
 fn validated(shared: &Shared, project_id: ProjectId, new: &NewConnection) -> Result<(String, ConnectionSpec), Refusal> {

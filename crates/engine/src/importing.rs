@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use postrider_core::connection::Connection;
-use postrider_core::id::{AuditId, ConnectionId, ProjectId, SecurityId, SubscriptionId};
+use postrider_core::id::{AuditId, ConnectionId, ProjectId, SecurityId, SourceId, SubscriptionId};
 use postrider_core::security::SecurityDefinition;
+use postrider_core::source::Source;
 use postrider_core::subscription::PushSubscription;
 use postrider_core::{Secret, SettingError};
-use postrider_store::{AuditEntry, ConfigChange, PullSubscription, Store, StoreError};
+use postrider_store::{AuditEntry, ConfigChange, PullSubscription, SecretOwner, SourceRow, Store, StoreError};
 use serde_json::{Value, json};
 
 use crate::actor::Actor;
@@ -25,22 +26,28 @@ use crate::engine::Engine;
 use crate::refusal::Refusal;
 use crate::securing;
 use crate::shared::Shared;
+use crate::sourcing;
 use crate::subscribing;
 use crate::topics;
 use crate::transforming;
 use crate::vault::Vault;
 
 impl Engine {
-    /// All of the changes or none; `secrets` are those of the definitions among them, by id, and are sealed first.
+    /// All of the changes or none; `secrets` are those of the definitions and sources among them, and are sealed first.
     ///
     /// # Errors
     /// `Conflict` when something changed meanwhile.
     pub async fn configure(
         &self,
         batch: Vec<ConfigChange>,
-        secrets: &BTreeMap<SecurityId, Secret>,
+        secrets: &BTreeMap<SecretOwner, Secret>,
     ) -> Result<(), Refusal> {
         apply(&self.shared, &self.actor, batch, secrets).await
+    }
+
+    /// Of all projects.
+    pub fn all_sources(&self) -> Vec<SourceRow> {
+        self.shared.sources.all().iter().map(|known| known.row.clone()).collect()
     }
 
     /// The definitions of all projects.
@@ -54,12 +61,14 @@ async fn apply(
     shared: &Shared,
     actor: &Actor,
     mut batch: Vec<ConfigChange>,
-    secrets: &BTreeMap<SecurityId, Secret>,
+    secrets: &BTreeMap<SecretOwner, Secret>,
 ) -> Result<(), Refusal> {
     securing::check_room(shared, &batch)?;
+    sourcing::check_room(shared, &batch)?;
     check(shared, &batch).await?;
     check_addresses(&shared.connections.all(), &batch)?;
     securing::seal_batch(&shared.vault, &mut batch, secrets)?;
+    sourcing::seal_batch(&shared.vault, &mut batch, secrets)?;
     let former = former(&*shared.store, &batch).await?;
     let entries = entries(&former, &batch, &|project, action| shared.audit_entry(actor, project, action));
     shared.store.configure_by_hand(batch.clone(), entries).await?;
@@ -80,6 +89,9 @@ async fn apply(
                 let id = connection.id;
                 shared.connections.put(Arc::from(connection));
                 configuring::tell(shared, id);
+            }
+            ConfigChange::CreateSource(row) | ConfigChange::ReplaceSource { row, .. } => {
+                sourcing::use_imported(shared, *row);
             }
             ConfigChange::CreatePush(subscription) | ConfigChange::ReplacePush { subscription, .. } => {
                 shared.subscriptions.put(Arc::from(subscription));
@@ -148,11 +160,12 @@ pub async fn configure_store(
     dice: &dyn Dice,
     vault: &Vault,
     mut batch: Vec<ConfigChange>,
-    secrets: &BTreeMap<SecurityId, Secret>,
+    secrets: &BTreeMap<SecretOwner, Secret>,
 ) -> Result<(), Refusal> {
     let known: Vec<Arc<Connection>> = store.all_connections().await?.into_iter().map(Arc::new).collect();
     check_addresses(&known, &batch)?;
     securing::seal_batch(vault, &mut batch, secrets)?;
+    sourcing::seal_batch(vault, &mut batch, secrets)?;
     let former = former(store, &batch).await?;
     let (now, actor) = (clock.now(), Actor::system());
     let first = AuditId::new(now, dice.bits());
@@ -170,6 +183,7 @@ struct Former {
     connections: BTreeMap<ConnectionId, Connection>,
     security: BTreeMap<SecurityId, SecurityDefinition>,
     push: BTreeMap<SubscriptionId, PushSubscription>,
+    sources: BTreeMap<SourceId, Source>,
 }
 
 async fn former(store: &dyn Store, batch: &[ConfigChange]) -> Result<Former, StoreError> {
@@ -184,6 +198,9 @@ async fn former(store: &dyn Store, batch: &[ConfigChange]) -> Result<Former, Sto
     }
     if batch.iter().any(|change| matches!(change, ConfigChange::ReplacePush { .. })) {
         former.push = store.all_push_subscriptions().await?.into_iter().map(|known| (known.id, known)).collect();
+    }
+    if batch.iter().any(|change| matches!(change, ConfigChange::ReplaceSource { .. })) {
+        former.sources = store.all_sources().await?.into_iter().map(|known| (known.source.id, known.source)).collect();
     }
     Ok(former)
 }
@@ -236,6 +253,15 @@ fn entries(
                 let entry = made(project, "topic.replace").about(was.id, was.name.as_str());
                 entry.with_before(topics::shown(was)).with_after(topics::shown(now))
             }
+            ConfigChange::CreateSource(row) => {
+                let entry = made(project, "source.create").about(row.source.id, &row.source.name);
+                entry.with_after(sourcing::settings(&row.source))
+            }
+            ConfigChange::ReplaceSource { row, .. } => {
+                let entry = made(project, "source.replace").about(row.source.id, &row.source.name);
+                let before = former.sources.get(&row.source.id).map(sourcing::settings);
+                AuditEntry { before, ..entry.with_after(sourcing::settings(&row.source)) }
+            }
             ConfigChange::CreatePush(subscription) => {
                 let entry = made(project, "subscription.create").about(subscription.id, &subscription.name);
                 entry.with_after(subscribing::shown(subscription))
@@ -268,6 +294,7 @@ fn project_of(change: &ConfigChange) -> ProjectId {
             connection.project_id
         }
         ConfigChange::CreateTopic(topic) | ConfigChange::ReplaceTopic { was: topic, .. } => topic.project_id,
+        ConfigChange::CreateSource(row) | ConfigChange::ReplaceSource { row, .. } => row.source.project_id,
         ConfigChange::CreatePush(subscription) | ConfigChange::ReplacePush { subscription, .. } => {
             subscription.project_id
         }

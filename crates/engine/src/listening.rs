@@ -10,11 +10,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use postrider_core::connection::{Connection, Door, MllpDoor};
-use postrider_core::id::ConnectionId;
+use postrider_core::id::{ConnectionId, DeliveryId};
 use postrider_core::log;
 use postrider_core::message::{HeaderList, Message, Method, RequestHead};
-use postrider_wire::codec::hl7::{Disposition, acknowledge, check};
+use postrider_core::{Timestamp, Wait};
+use postrider_store::Idempotency;
+use postrider_wire::codec::hl7::{Disposition, acknowledge, check, has_control_ids};
 use postrider_wire::receive::mllp::{MllpListener, Take};
+use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 
 use crate::accepting::{self, Accepted};
@@ -121,27 +124,49 @@ struct Intake {
 }
 
 impl Intake {
-    async fn stored(&self, channel: &Arc<Connection>, message: Bytes) -> Result<(), Refusal> {
+    /// Under which delivery it is stored; of a repeat, under which it was.
+    async fn stored(&self, channel: &Arc<Connection>, message: Bytes) -> Result<DeliveryId, Refusal> {
         let mut headers = HeaderList::default();
         // Both are constants.
         let _ = headers.push("content-type".to_owned(), CONTENT_TYPE.to_owned());
         let head = RequestHead { method: Method::POST, headers, ..RequestHead::default() };
-        let accepted =
-            accepting::accept(&self.shared, channel, Message { head, body: message }, SendOptions::default());
-        match accepted.await? {
-            Accepted::Stored(_) => Ok(()),
+        let idempotency = repeat_of(channel, &message, self.shared.now());
+        let options = SendOptions { idempotency, ..SendOptions::default() };
+        let accepted = accepting::accept(&self.shared, channel, Message { head, body: message }, options);
+        match accepted.await {
+            Ok(Accepted::Stored(receipt)) => Ok(receipt.msg_id),
+            // It was stored, and what became of it is no longer in the log.
+            Err(Refusal::OutcomeUnknown { msg_id }) => Ok(msg_id),
             // Its settings say that it is queued.
-            Accepted::Ran(_) => Err(Refusal::Stopping),
+            Ok(Accepted::Ran(_)) => Err(Refusal::Stopping),
+            Err(refusal) => Err(refusal),
         }
     }
 
-    fn acknowledged(&self, message: &[u8], disposition: Disposition<'_>) -> Option<Bytes> {
+    /// Of what is stored, number and time are the delivery's, so that a repeat gets the same bytes for an answer.
+    fn acknowledged(&self, message: &[u8], disposition: Disposition<'_>, of: Option<DeliveryId>) -> Option<Bytes> {
         let shared = &self.shared;
+        let (number, at) = match of {
+            Some(id) => (id.as_u128(), Timestamp::from_millis(i64::try_from(id.as_u128() >> 80).unwrap_or_default())),
+            None => (shared.dice.bits(), shared.now()),
+        };
         // MSH-10 has room for 20 characters.
-        let control_id = format!("PR{:016X}", shared.dice.bits() as u64);
-        let time: String = shared.now().to_string().chars().filter(char::is_ascii_digit).take(14).collect();
+        let control_id = format!("PR{:016X}", number as u64);
+        let time: String = at.to_string().chars().filter(char::is_ascii_digit).take(14).collect();
         acknowledge(message, disposition, &control_id, &time).map(Bytes::from)
     }
+}
+
+/// By what the store knows a repeat: all bytes, so that another message under a control id that came before is run as well.
+fn repeat_of(channel: &Connection, message: &[u8], now: Timestamp) -> Option<Idempotency> {
+    let Door::Mllp(door) = &channel.spec.target.channel()?.door else { return None };
+    if door.duplicates_for == Wait::ZERO {
+        return None;
+    }
+    let request_hash: [u8; 32] = Sha256::digest(message).into();
+    let key = Sha256::new().chain_update(b"mllp").chain_update(channel.id.as_u128().to_be_bytes());
+    let key_hash = key.chain_update(request_hash).finalize().into();
+    Some(Idempotency { key_hash, request_hash, ends_at: now + door.duplicates_for })
 }
 
 #[async_trait]
@@ -149,27 +174,31 @@ impl Take for Intake {
     async fn take(&self, message: Bytes, peer: SocketAddr) -> Option<Bytes> {
         if let Err(error) = check(&message) {
             self.told(peer, &format!("what came is no HL7: {error}"));
-            return self.acknowledged(&message, Disposition::Unfit("this is no HL7 version 2"));
+            return self.acknowledged(&message, Disposition::Unfit("this is no HL7 version 2"), None);
+        }
+        // Nobody could tell which message an acknowledgment without it is about.
+        if !has_control_ids(&message) {
+            return self.acknowledged(&message, Disposition::Unfit("the message control id (MSH-10) is missing"), None);
         }
         let Some(channel) = self.shared.connections.get(self.id) else {
-            return self.acknowledged(&message, Disposition::NotNow("this channel is gone"));
+            return self.acknowledged(&message, Disposition::NotNow("this channel is gone"), None);
         };
         match self.stored(&channel, message.clone()).await {
-            Ok(()) => self.acknowledged(&message, Disposition::Taken),
+            Ok(id) => self.acknowledged(&message, Disposition::Taken, Some(id)),
             Err(refusal @ (Refusal::TooLarge { .. } | Refusal::Invalid(_))) => {
-                self.acknowledged(&message, Disposition::Unfit(&refusal.to_string()))
+                self.acknowledged(&message, Disposition::Unfit(&refusal.to_string()), None)
             }
             Err(Refusal::Full { limit }) => {
                 let why = format!("nothing can be taken now: the limit {limit} is reached");
-                self.acknowledged(&message, Disposition::NotNow(&why))
+                self.acknowledged(&message, Disposition::NotNow(&why), None)
             }
             // The words of a store are for the log, which has them.
-            Err(_) => self.acknowledged(&message, Disposition::NotNow("nothing can be taken now: send it again")),
+            Err(_) => self.acknowledged(&message, Disposition::NotNow("nothing can be taken now: send it again"), None),
         }
     }
 
     fn refuse(&self, why: &str) -> Bytes {
-        self.acknowledged(b"", Disposition::Unfit(why)).unwrap_or_default()
+        self.acknowledged(b"", Disposition::Unfit(why), None).unwrap_or_default()
     }
 
     fn told(&self, peer: SocketAddr, why: &str) {

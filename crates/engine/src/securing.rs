@@ -13,7 +13,7 @@ use postrider_core::security::{SecurityDefinition, SecurityKind, SecuritySpec};
 use postrider_core::settings::security::{self, ReadSecurity};
 use postrider_core::settings::{SettingError, security_keys};
 use postrider_core::{MASK, Secret};
-use postrider_store::{AuditEntry, Change, ConfigChange, StoreError};
+use postrider_store::{AuditEntry, Change, ConfigChange, SecretOwner, SourceRow, StoreError};
 use postrider_wire::Credentials;
 use serde_json::{Map, Value};
 
@@ -22,6 +22,7 @@ use crate::audit::Describe as _;
 use crate::refusal::Refusal;
 use crate::securities::Security;
 use crate::shared::Shared;
+use crate::sourcing;
 use crate::vault::{Place, SECRET_BYTES_MAX, Sealed, Vault, VaultError};
 
 /// `security_definitions_max`: of one project. All of them are in memory.
@@ -319,14 +320,14 @@ pub(crate) fn check_room(shared: &Shared, batch: &[ConfigChange]) -> Result<(), 
 pub(crate) fn seal_batch(
     vault: &Vault,
     batch: &mut [ConfigChange],
-    secrets: &BTreeMap<SecurityId, Secret>,
+    secrets: &BTreeMap<SecretOwner, Secret>,
 ) -> Result<(), Refusal> {
     for change in batch {
         let (ConfigChange::CreateSecurity(definition) | ConfigChange::ReplaceSecurity { definition, .. }) = change
         else {
             continue;
         };
-        match secrets.get(&definition.id) {
+        match secrets.get(&SecretOwner::Security(definition.id)) {
             Some(secret) => {
                 check_credentials(&definition.spec, secret)?;
                 definition.sealed = seal(vault, definition.project_id, definition.id, definition.kind(), secret)?;
@@ -345,8 +346,18 @@ pub(crate) fn use_imported(shared: &Shared, definition: SecurityDefinition) {
 }
 
 /// The secrets that can be read, in the clear: for a plan that compares them with those of a file, and for nothing else.
-pub fn opened_secrets(vault: &Vault, definitions: &[SecurityDefinition]) -> BTreeMap<SecurityId, Secret> {
-    definitions.iter().filter_map(|known| Some((known.id, open(vault, known).ok()?))).collect()
+pub fn opened_secrets(
+    vault: &Vault,
+    definitions: &[SecurityDefinition],
+    sources: &[SourceRow],
+) -> BTreeMap<SecretOwner, Secret> {
+    let of_definitions =
+        definitions.iter().filter_map(|known| Some((SecretOwner::Security(known.id), open(vault, known).ok()?)));
+    let of_sources = sources.iter().filter_map(|row| {
+        let sealed = row.keys.sealed.as_deref()?;
+        Some((SecretOwner::Source(row.source.id), sourcing::secret_of(vault, &row.source, sealed).ok()?))
+    });
+    of_definitions.chain(of_sources).collect()
 }
 
 fn put(shared: &Shared, definition: SecurityDefinition, secret: Result<Secret, String>) -> Arc<Security> {

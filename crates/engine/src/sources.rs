@@ -103,6 +103,12 @@ struct Counted {
 }
 
 impl Sources {
+    /// Of all projects.
+    pub fn all(&self) -> Vec<Arc<OpenSource>> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.by_id.values().cloned().collect()
+    }
+
     pub fn of(&self, project: ProjectId) -> Vec<Arc<OpenSource>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         known.by_id.values().filter(|known| known.row.source.project_id == project).cloned().collect()

@@ -2,6 +2,7 @@
 //!
 //! A token opens the address and is a credential: only its hash is stored, and it is shown once. It must not know how a webhook is verified.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -11,7 +12,7 @@ use postrider_core::log;
 use postrider_core::settings::SettingError;
 use postrider_core::source::{SOURCES_MAX, SecretOrigin, Source, SourceSpec};
 use postrider_core::{MASK, Secret, Wait};
-use postrider_store::{AuditEntry, Change, SourceKeys, SourceRow, StoreError};
+use postrider_store::{AuditEntry, Change, ConfigChange, SecretOwner, SourceKeys, SourceRow, StoreError};
 use postrider_wire::verify::{VerificationKey, made_secret};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
@@ -23,7 +24,7 @@ use crate::engine::Engine;
 use crate::refusal::Refusal;
 use crate::shared::Shared;
 use crate::sources::{OpenSource, SourceFigures};
-use crate::vault::{Place, Sealed};
+use crate::vault::{Place, Sealed, Vault};
 
 /// Before a token, so that people see what it is.
 const TOKEN_PREFIX: &str = "in_";
@@ -206,11 +207,16 @@ fn sealed_secret(
         }
         (_, Some(secret)) => (secret, None),
     };
-    VerificationKey::read(provider, &secret).map_err(|bad| refused(MASK, bad.allowed.to_owned()))?;
+    Ok((Some(checked_and_sealed(&shared.vault, source, &secret)?), made))
+}
+
+fn checked_and_sealed(vault: &Vault, source: &Source, secret: &Secret) -> Result<String, Refusal> {
+    VerificationKey::read(source.spec.provider, secret)
+        .map_err(|bad| Refusal::Invalid(vec![SettingError::new("secret", MASK, bad.allowed.to_owned())]))?;
     let purpose = purpose(source.id);
-    let sealed = shared.vault.seal(&secret, Place { project_id: source.project_id, purpose: &purpose });
+    let sealed = vault.seal(secret, Place { project_id: source.project_id, purpose: &purpose });
     let sealed = sealed.map_err(|error| Refusal::Conflict(format!("the secret cannot be stored: {error}")))?;
-    Ok((Some(sealed.as_str().to_owned()), made))
+    Ok(sealed.as_str().to_owned())
 }
 
 fn random_bytes(shared: &Shared) -> [u8; 32] {
@@ -228,6 +234,43 @@ fn made_token(shared: &Shared) -> Secret {
 
 pub(crate) fn token_hash(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
+}
+
+/// `sources_max` holds for the sources of a batch as well.
+pub(crate) fn check_room(shared: &Shared, batch: &[ConfigChange]) -> Result<(), Refusal> {
+    let mut made: BTreeMap<ProjectId, usize> = BTreeMap::new();
+    for change in batch {
+        if let ConfigChange::CreateSource(row) = change {
+            *made.entry(row.source.project_id).or_default() += 1;
+        }
+    }
+    let is_full = |(project, made): (&ProjectId, &usize)| shared.sources.of(*project).len() + made > SOURCES_MAX;
+    if made.iter().any(is_full) { Err(Refusal::Full { limit: "sources_max" }) } else { Ok(()) }
+}
+
+/// Seals the new secrets of a batch, each into its source. Those that are replaced without one keep what they have.
+pub(crate) fn seal_batch(
+    vault: &Vault,
+    batch: &mut [ConfigChange],
+    secrets: &BTreeMap<SecretOwner, Secret>,
+) -> Result<(), Refusal> {
+    for change in batch {
+        let (ConfigChange::CreateSource(row) | ConfigChange::ReplaceSource { row, .. }) = change else { continue };
+        if let Some(secret) = secrets.get(&SecretOwner::Source(row.source.id)) {
+            row.keys.sealed = Some(checked_and_sealed(vault, &row.source, secret)?);
+        }
+        let is_verified = row.source.spec.provider.secret_origin() != SecretOrigin::Nobody;
+        if is_verified && row.keys.sealed.is_none() {
+            let allowed = format!("the secret of the source `{}`", row.source.name);
+            return Err(Refusal::Invalid(vec![SettingError::new("secret", "missing", allowed)]));
+        }
+    }
+    Ok(())
+}
+
+/// From the next webhook on.
+pub(crate) fn use_imported(shared: &Shared, row: SourceRow) {
+    shared.sources.put(Arc::new(opened(shared, row)));
 }
 
 /// The purpose outlives a rename.
@@ -259,7 +302,7 @@ fn entry(shared: &Shared, actor: &Actor, action: &str, source: &Source) -> Audit
 }
 
 /// As the audit log keeps it: neither the token nor the secret is among the settings.
-fn settings(source: &Source) -> Value {
+pub(crate) fn settings(source: &Source) -> Value {
     let mut shown = source.written.clone();
     shown.insert("name".to_owned(), source.name.clone().into());
     shown.insert("version".to_owned(), json!(source.version));
@@ -300,10 +343,14 @@ fn opened(shared: &Shared, row: SourceRow) -> OpenSource {
 }
 
 fn open(shared: &Shared, source: &Source, sealed: &str) -> Result<Arc<VerificationKey>, String> {
+    let secret = secret_of(&shared.vault, source, sealed)?;
+    VerificationKey::read(source.spec.provider, &secret).map(Arc::new).map_err(|error| error.to_string())
+}
+
+pub(crate) fn secret_of(vault: &Vault, source: &Source, sealed: &str) -> Result<Secret, String> {
     let purpose = purpose(source.id);
     let place = Place { project_id: source.project_id, purpose: &purpose };
-    let secret = shared.vault.open(&Sealed::from_stored(sealed), place).map_err(|error| error.to_string())?;
-    VerificationKey::read(source.spec.provider, &secret).map(Arc::new).map_err(|error| error.to_string())
+    vault.open(&Sealed::from_stored(sealed), place).map_err(|error| error.to_string())
 }
 
 /// After a rotation of the server's own keys: under the one that seals now, so that the old one can go. What cannot be written stays.

@@ -135,9 +135,9 @@ pub use postrider_engine::{Service, ServiceError, ServiceRequest, ServiceRespons
 
 pub use client::{
     Alert, ApiKey, Attempt, AuditActor, AuditEntry, AuditQuery, BatchResult, Call, Client, ClientError, Configured,
-    Connection, ConnectionState, DeadLetter, Delivery, DeliveryQuery, Endpoint, EventBatch, FhirFields, FieldProblem,
-    Health, ImportOptions, Imported, ImportedKey, ImportedObject, Job, JobAct, JobTarget, LineResult, Matching, Page,
-    PageQuery, PlannedAttempt, Problem, Project, PublishedEvent, Pulled, PushSubscription, Reached, Response, Schedule,
-    SecurityDefinition, SecurityState, SendResult, StageTook, Subscription, Topic, TopicMessage, User, UserChange,
-    Whose,
+    Connection, ConnectionState, DeadLetter, Delivery, DeliveryQuery, Destination, Endpoint, EventBatch, FailedForward,
+    FhirFields, FieldProblem, Forward, ForwardsWanted, Health, ImportOptions, Imported, ImportedKey, ImportedObject,
+    Job, JobAct, JobTarget, LineResult, Matching, Page, PageQuery, PlannedAttempt, Problem, Project, PublishedEvent,
+    Pulled, PushSubscription, Reached, ReplayedIncoming, Response, RetriedForwards, Schedule, SecurityDefinition,
+    SecurityState, SendResult, Source, StageTook, Subscription, Topic, TopicMessage, User, UserChange, Whose,
 };

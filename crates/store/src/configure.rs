@@ -4,11 +4,20 @@
 
 use async_trait::async_trait;
 use postrider_core::connection::Connection;
+use postrider_core::id::{SecurityId, SourceId};
 use postrider_core::security::SecurityDefinition;
 use postrider_core::subscription::PushSubscription;
 
 use crate::StoreError;
 use crate::records::{Project, PullSubscription, Topic};
+use crate::sources::SourceRow;
+
+/// What a secret of a batch belongs to: it comes beside the batch, in the clear, and is sealed into this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SecretOwner {
+    Security(SecurityId),
+    Source(SourceId),
+}
 
 /// One change of a batch. What is replaced is compared with what is stored, so that nobody undoes another's change unseen.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +45,12 @@ pub enum ConfigChange {
     ReplaceTopic {
         was: Topic,
         now: Topic,
+    },
+    CreateSource(Box<SourceRow>),
+    /// If `version` is still the stored one.
+    ReplaceSource {
+        row: Box<SourceRow>,
+        version: u32,
     },
     CreatePush(Box<PushSubscription>),
     /// If `version` is still the stored one.

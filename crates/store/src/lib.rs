@@ -43,7 +43,7 @@ pub use alerts::{AlertWrite, Alerts};
 pub use answers::{Claimed, KeptAnswer, KeyedAnswers};
 pub use audit::{AUDIT_RETENTION, AuditActor, AuditEntry, AuditFilter, AuditLog, Change};
 pub use calls::{KeyedCalls, Reserved};
-pub use configure::{ConfigChange, StoreConfigure};
+pub use configure::{ConfigChange, SecretOwner, StoreConfigure};
 pub use contract::Store;
 pub use credentials::{ApiKey, Credentials, FormerKey, KEYS_MAX, KeyHash};
 pub use deferrals::Deferrals;

@@ -8,6 +8,7 @@ mod projects;
 mod pubsub_subscription;
 mod pubsub_topic;
 mod security;
+mod webhook_source;
 mod webhook_subscription;
 
 use std::borrow::Cow;
@@ -36,11 +37,9 @@ pub const SECTIONS: &[&dyn Section] = &[
     &outgoing::CHANNEL_SOAP,
     &outgoing::CHANNEL_MLLP,
     &outgoing::WEBHOOK,
+    &webhook_source::Sources,
     &webhook_subscription::PushSubscriptions,
 ];
-
-/// Sections of ours that later versions have: refused, since leaving one out would leave deliveries out.
-pub(crate) const TO_COME: &[&str] = &["webhook_source"];
 
 /// Sections of the integration platform that mean nothing here: passed over with a warning each (D18).
 pub(crate) const PASSED_OVER: &[&str] = &[
@@ -168,6 +167,11 @@ pub trait Section: Sync {
         Ok(())
     }
 
+    /// What somebody has to do once this change is made.
+    fn to_do(&self, _wanted: &Object, _former: Option<&Object>) -> Option<String> {
+        None
+    }
+
     /// What there is now, by id.
     fn current(&self, state: &State, project: ProjectId) -> Vec<Object>;
 
@@ -209,15 +213,11 @@ pub(crate) fn heading<'s>(sections: &[&'s dyn Section], key: &str) -> Heading<'s
     }
     let names = || sections.iter().map(|section| section.name());
     let all = || names().collect::<Vec<_>>().join(", ");
-    if TO_COME.contains(&key) {
-        let message = format!("the section `{key}` is not supported in this version");
-        return Heading::Refused(message.into(), format!("the sections {}", all()).into());
-    }
     if PASSED_OVER.contains(&key) {
         return Heading::PassedOver;
     }
     let shown: String = key.chars().take(80).collect();
-    let known = names().chain(TO_COME.iter().copied()).chain(PASSED_OVER.iter().copied());
+    let known = names().chain(PASSED_OVER.iter().copied());
     let allowed = match nearest(key, known) {
         Some(near) => format!("a section that exists; did you mean `{near}`?"),
         None => format!("the sections {}", all()),

@@ -9,7 +9,7 @@ use postrider_core::id::{ProjectId, SecurityId};
 use postrider_core::security::{SecurityDefinition, SecurityKind};
 use postrider_core::settings::security::{ReadSecurity, parse};
 use postrider_core::settings::{KeyDoc, Shape, differing, security_keys};
-use postrider_store::ConfigChange;
+use postrider_store::{ConfigChange, SecretOwner};
 use serde_json::{Map, Value};
 
 use super::{Object, Section, Variant};
@@ -139,7 +139,7 @@ impl Section for Security {
         let one = |known: &SecurityDefinition| {
             let (kind, mut written) = (known.kind(), known.written.clone());
             // Null: there is one, and it is not known here.
-            let secret = state.secret(known.id).map(|secret| Value::from(secret.expose()));
+            let secret = state.secret(SecretOwner::Security(known.id)).map(|secret| Value::from(secret.expose()));
             written.insert(TYPE.to_owned(), kind.as_str().into());
             let mut object = object(kind, &known.name, written);
             object.keys.insert(kind.secret_key().to_owned(), secret.unwrap_or(Value::Null));
@@ -157,7 +157,7 @@ impl Section for Security {
         let known = making.state.security(project, &wanted.name);
         let id = known.map_or_else(|| SecurityId::new(making.now, (making.bits)()), |known| known.id);
         if let Some(secret) = secret {
-            making.secrets.borrow_mut().insert(id, secret);
+            making.secrets.borrow_mut().insert(SecretOwner::Security(id), secret);
         }
         Ok(match known {
             Some(known) => {

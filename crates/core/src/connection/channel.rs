@@ -76,6 +76,8 @@ pub struct MllpDoor {
     pub read_timeout: Wait,
     /// A socket on which nothing went on for this long is closed; `None`: never.
     pub idle_close: Option<Wait>,
+    /// For so long a message of the very same bytes is acknowledged again and not run again; zero: it is run.
+    pub duplicates_for: Wait,
     /// `None`: in the clear.
     pub tls: Option<ServerTls>,
 }

@@ -14,6 +14,8 @@ use crate::Wait;
 use crate::connection::{CertificateKeys, ConnectionSpec, DataFormat, Door, MllpDoor, ServerTls};
 
 const CONNECTIONS_MAX: u32 = 10_000;
+const DUPLICATE_S: u32 = 86_400;
+const DUPLICATE_S_MAX: u32 = 2_592_000;
 
 pub(super) const SETTINGS: KindSettings = KindSettings {
     own: KEYS,
@@ -75,6 +77,13 @@ const KEYS: &[KeyDoc] = &[
     )
     .of(Shape::Whole { min: 0, max: IDLE_CLOSE_S_MAX }),
     key(
+        "duplicate_seconds",
+        "86400",
+        "a whole number from 0 to 2592000 (30 days)",
+        "For how long a message with the same bytes, its MSH-10 among them, is the sender's repeat: acknowledged as before, not run again. 0: never.",
+    )
+    .of(Shape::Whole { min: 0, max: DUPLICATE_S_MAX }),
+    key(
         "tls_cert_path",
         "",
         "the path of a PEM file",
@@ -100,6 +109,7 @@ fn parse(written: &Map<String, Value>) -> Result<ConnectionSpec, Vec<SettingErro
     let connections_max = reader.whole("connections_max", 1..=CONNECTIONS_MAX).unwrap_or(100);
     let read_timeout_ms = reader.whole("recv_timeout", 1..=TIMEOUT_MS_MAX).unwrap_or(30_000);
     let idle_close_s = reader.whole("idle_close_seconds", 0..=IDLE_CLOSE_S_MAX).unwrap_or(0);
+    let duplicates_s = reader.whole("duplicate_seconds", 0..=DUPLICATE_S_MAX).unwrap_or(DUPLICATE_S);
     let tls = server_tls(&mut reader);
     let door = listen.map(|listen| {
         Door::Mllp(Arc::new(MllpDoor {
@@ -108,6 +118,7 @@ fn parse(written: &Map<String, Value>) -> Result<ConnectionSpec, Vec<SettingErro
             message_bytes_max,
             connections_max,
             read_timeout: Wait::from_millis(read_timeout_ms.into()),
+            duplicates_for: Wait::from_secs(duplicates_s.into()),
             idle_close: (idle_close_s > 0).then(|| Wait::from_secs(idle_close_s.into())),
             tls,
         }))
@@ -156,6 +167,7 @@ mod tests {
         let channel = spec.target.channel().unwrap();
         let Door::Mllp(door) = &channel.door else { panic!("a port") };
         assert_eq!((door.connections_max, door.message_bytes_max), (100, 2 << 20));
+        assert_eq!(door.duplicates_for, Wait::from_secs(86_400));
         assert!(door.tls.is_none() && door.idle_close.is_none() && spec.policy.queue.use_queue);
         assert_eq!((spec.target.address().as_str(), channel.data_format), ("0.0.0.0:2575", DataFormat::Hl7));
         let feeds = parse(json!({"forward_to": ["LIS"], "address": "[::1]:2575", "idle_close_seconds": 60}));

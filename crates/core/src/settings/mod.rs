@@ -32,7 +32,7 @@ pub use canonical::{ALIASES, canonical, differing};
 pub(crate) use host::read_host;
 pub use keys::{DELIVERY_KEYS, KeyDoc, Shape, security_keys};
 pub use nearest::nearest;
-pub use source::SOURCE_KEYS;
+pub use source::{SOURCE_KEYS, SOURCE_SECRET_KEYS};
 pub use subscription::PUSH_KEYS;
 pub use warnings::{SettingWarning, all_warnings, warnings};
 

@@ -101,6 +101,30 @@ pub const SOURCE_KEYS: &[KeyDoc] = &[
     .of(Shape::OneOf(&["plain", "t_v1"])),
 ];
 
+/// What opens and proves a source, in configuration files. The API has both in members and acts of their own.
+pub const SOURCE_SECRET_KEYS: &[KeyDoc] = &[
+    key(
+        "secret",
+        "none",
+        "the secret that the provider shows, or one of yours for github, gitlab, standard and hmac; nothing for none",
+        "What a webhook is verified with. Left out: the one that is set stays.",
+    )
+    .secret(),
+    key(
+        "token",
+        "none",
+        "32 to 100 letters, digits, `-` and `_`",
+        "The last segment of the address, which is a credential. Left out: the one that is set stays; for a new source one is made.",
+    )
+    .secret(),
+];
+
+/// Whether a text can be the token of a source: long enough not to be guessed, and letters that an address carries as they are.
+pub fn is_token(text: &str) -> bool {
+    (32..=100).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+}
+
 /// Reads the keys as written, without `name` and `secret`.
 ///
 /// # Errors

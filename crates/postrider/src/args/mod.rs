@@ -6,6 +6,7 @@ mod bulk;
 mod channels;
 mod configuration;
 mod deliveries;
+mod incoming;
 mod people;
 mod resources;
 mod sending;
@@ -20,6 +21,7 @@ pub use deliveries::{
     DeliveriesCommand, DlqCommand, DownloadArgs, EditArgs, FilterArgs, ForwardArgs, JobsCommand, ListArgs, PageArgs,
     QueueCommand,
 };
+pub use incoming::{DestinationsCommand, ForwardsArgs, ForwardsCommand, SourcesCommand};
 pub use people::{PasswordArg, UsersCommand};
 pub use resources::{ConnectionsCommand, Preset, ScheduleArgs, SecurityCommand, SettingsArgs, TopicsCommand, WsdlArgs};
 pub use sending::{BodyArg, PublishArgs, SendArgs};
@@ -116,6 +118,15 @@ pub enum Command {
     /// What has happened, for whoever subscribed to it
     #[command(subcommand)]
     Events(EventsCommand),
+    /// Where webhooks of others come in
+    #[command(subcommand)]
+    Sources(SourcesCommand),
+    /// Where the webhooks of a source are forwarded
+    #[command(subcommand)]
+    Destinations(DestinationsCommand),
+    /// Webhooks on their way to destinations, and Failed Forwards
+    #[command(subcommand)]
+    Forwards(ForwardsCommand),
     /// Projects and their settings
     #[command(subcommand)]
     Projects(ProjectsCommand),
@@ -262,6 +273,8 @@ mod tests {
             &["postrider", "events", "publish"],
             &["postrider", "events", "publish", "a.b", "--batch", "-"],
             &["postrider", "endpoints", "set"],
+            &["postrider", "sources", "replay", "GitHub"],
+            &["postrider", "forwards", "retry", "fwd_1", "--all"],
             &["postrider", "jobs", "show"],
             &["postrider", "import"],
         ] {

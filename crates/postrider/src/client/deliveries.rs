@@ -137,7 +137,7 @@ impl DeliveryQuery {
         pairs
     }
 
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let mut pairs = self.conditions();
         pairs.extend(self.page.pairs().into_iter().map(|(name, value)| (name.to_owned(), value)));
         query(&pairs)

@@ -172,7 +172,7 @@ fn request(act: &JobAct, target: &JobTarget, dry_run: bool) -> Value {
 }
 
 /// A name that comes several times has a list.
-fn filter(asked: &DeliveryQuery) -> Value {
+pub(super) fn filter(asked: &DeliveryQuery) -> Value {
     let mut object: Map<String, Value> = Map::new();
     for (name, value) in asked.conditions() {
         match object.get_mut(&name) {

@@ -151,7 +151,7 @@ fn table(what: Configured, connections: &[Connection]) {
         ("STATE", Align::Left),
     ]);
     for connection in connections {
-        let queued = connection.more.get("use_queue") == Some(&Value::Bool(true));
+        let queued = is_queued(what, connection);
         let (state, tint) = standing(connection);
         table.row(vec![
             Cell::new(&connection.name),
@@ -164,6 +164,12 @@ fn table(what: Configured, connections: &[Connection]) {
         ]);
     }
     table.print(none);
+}
+
+/// A port's messages always wait in a queue, so its settings do not say so.
+fn is_queued(what: Configured, connection: &Connection) -> bool {
+    let is_port = what == Configured::Channels && connection.kind == "mllp";
+    is_port || connection.more.get("use_queue") == Some(&Value::Bool(true))
 }
 
 fn standing(connection: &Connection) -> (String, Option<Tint>) {
@@ -235,6 +241,15 @@ mod tests {
         let wanted = json!({"host": "http://a", "max_retries": 3, "use_queue": true, "url_path": "/a=b",
             "retry_delays": [1, 2], "x": ""});
         assert_eq!(Value::Object(settings_of(&args).unwrap()), wanted);
+    }
+
+    #[test]
+    fn z41_a_port_shows_its_queue() {
+        let of = |kind: &str, more: Value| {
+            let more = more.as_object().unwrap().clone();
+            is_queued(Configured::Channels, &Connection { kind: kind.to_owned(), more, ..Connection::default() })
+        };
+        assert!(of("mllp", json!({})) && of("rest", json!({"use_queue": true})) && !of("rest", json!({})));
     }
 
     #[test]

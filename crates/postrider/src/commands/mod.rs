@@ -11,6 +11,7 @@ mod doctor;
 mod export;
 mod health;
 mod import;
+mod incoming;
 mod jobs;
 mod man;
 mod openapi;
@@ -53,6 +54,9 @@ pub async fn run(args: Args) -> Result<Exit, Failed> {
         Command::Endpoints(command) => webhooks::endpoints(&global, command).await,
         Command::Subscriptions(command) => webhooks::subscriptions(&global, command).await,
         Command::Events(command) => webhooks::events(&global, command).await,
+        Command::Sources(command) => incoming::sources(&global, command).await,
+        Command::Destinations(command) => incoming::destinations(&global, command).await,
+        Command::Forwards(command) => incoming::forwards(&global, command).await,
         Command::Projects(command) => access::projects(&global, command).await,
         Command::Keys(command) => access::keys(&global, command).await,
         Command::Users(command) => people::run(&global, command).await,

@@ -165,7 +165,7 @@ fn event_of(event_type: Option<String>, data: Option<&BodyArg>) -> Result<Map<St
     Ok(event)
 }
 
-fn put_secret(written: &mut Map<String, Value>, secret: Option<&BodyArg>) -> Result<(), Failed> {
+pub(super) fn put_secret(written: &mut Map<String, Value>, secret: Option<&BodyArg>) -> Result<(), Failed> {
     if secret.is_none() {
         return Ok(());
     }
@@ -193,14 +193,14 @@ fn tried(global: &GlobalArgs, answer: &Value, member: &str) -> Exit {
     if is_well { Exit::Done } else { Exit::NotDelivered }
 }
 
-fn deleted(global: &GlobalArgs, id: &str) {
+pub(super) fn deleted(global: &GlobalArgs, id: &str) {
     if !global.json {
         output::print(&output::plain(&format!("{id}  deleted")));
     }
 }
 
 /// Every member a line; times beside their local ones.
-fn one(global: &GlobalArgs, thing: &impl Serialize) {
+pub(super) fn one(global: &GlobalArgs, thing: &impl Serialize) {
     if global.json {
         return output::print_json(thing);
     }

@@ -42,9 +42,10 @@ impl Config {
         let unavailable = |error: StoreError| Failed::new(Exit::StoreUnavailable, error.to_string());
         postrider_engine::ensure_first_project(store, clock, dice).await.map_err(unavailable)?;
         let definitions = store.all_security().await.map_err(unavailable)?;
-        let secrets = postrider_engine::opened_secrets(vault, &definitions);
+        let sources = store.all_sources().await.map_err(unavailable)?;
+        let secrets = postrider_engine::opened_secrets(vault, &definitions, &sources);
         let push = store.all_push_subscriptions().await.map_err(unavailable)?;
-        let mut state = State::load(store, definitions, push).await.map_err(unavailable)?;
+        let mut state = State::load(store, definitions, push, sources).await.map_err(unavailable)?;
         state.know_secrets(secrets);
         let bits = || dice.bits();
         let plan = postrider_config::plan(&self.file, state, postrider_config::DEFAULT_PROJECT, clock.now(), &bits)

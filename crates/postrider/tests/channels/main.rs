@@ -11,6 +11,7 @@ mod mllp;
 mod python;
 mod receiving;
 mod refusing;
+mod repeats;
 mod running;
 mod soap;
 mod tutorial;

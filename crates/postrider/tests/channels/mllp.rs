@@ -11,13 +11,13 @@ use tokio::net::TcpStream;
 use crate::harness::{Bench, Mirror, Peer};
 use crate::lab::{service, with_mirror};
 
-const ADT: &str = "MSH|^~\\&|LAB|GH|LIS|GH2|20260311||ADT^A01^ADT_A01|MSG1|P|2.5\rPID|1||4711\r";
+pub const ADT: &str = "MSH|^~\\&|LAB|GH|LIS|GH2|20260311||ADT^A01^ADT_A01|MSG1|P|2.5\rPID|1||4711\r";
 
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-async fn listener(bench: &Bench, name: &str, more: Value) -> u16 {
+pub async fn listener(bench: &Bench, name: &str, more: Value) -> u16 {
     let port = free_port();
     let mut body = json!({"name": name, "type": "mllp", "address": format!("127.0.0.1:{port}")});
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -28,7 +28,7 @@ async fn listener(bench: &Bench, name: &str, more: Value) -> u16 {
 }
 
 /// The port is open a moment after its channel is made.
-async fn connected(port: u16) -> TcpStream {
+pub async fn connected(port: u16) -> TcpStream {
     let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
     loop {
         if let Ok(stream) = TcpStream::connect(("127.0.0.1", port)).await {
@@ -49,7 +49,7 @@ async fn sent(port: u16, messages: &[String], tls: Value) -> Value {
 }
 
 /// What comes until the other side closes, or until it rests for so long.
-async fn heard(stream: &mut TcpStream, rest: Duration) -> String {
+pub async fn heard(stream: &mut TcpStream, rest: Duration) -> String {
     let mut all = Vec::new();
     let mut some = [0; 4096];
     while let Ok(Ok(count @ 1..)) = tokio::time::timeout(rest, stream.read(&mut some)).await {
@@ -58,11 +58,11 @@ async fn heard(stream: &mut TcpStream, rest: Duration) -> String {
     String::from_utf8_lossy(&all).into_owned()
 }
 
-fn framed(message: &str) -> Vec<u8> {
+pub fn framed(message: &str) -> Vec<u8> {
     [b"\x0b", message.as_bytes(), b"\x1c\r"].concat()
 }
 
-const SOON: Duration = Duration::from_millis(600);
+pub const SOON: Duration = Duration::from_millis(600);
 
 #[tokio::test]
 async fn z41_a_message_is_acknowledged_once_it_is_stored_and_runs_as_it_arrived() {
@@ -153,9 +153,9 @@ async fn m25_frames_that_come_together_or_in_pieces_are_each_acknowledged_in_ord
     drop(one);
     tokio::time::sleep(Duration::from_millis(100)).await;
     let mut fourth = connected(port).await;
-    for stream in [&mut two, &mut fourth] {
-        stream.write_all(&framed(ADT)).await.unwrap();
-        assert!(heard(stream, SOON).await.contains("MSA|AA|MSG1"));
+    for (stream, id) in [(&mut two, "W1"), (&mut fourth, "W2")] {
+        stream.write_all(&framed(&ADT.replace("MSG1", id))).await.unwrap();
+        assert!(heard(stream, SOON).await.contains(&format!("MSA|AA|{id}")));
     }
     mirror.until(6).await;
     assert_eq!(bench.count().await, 6);

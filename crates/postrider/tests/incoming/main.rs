@@ -4,8 +4,12 @@
 #[path = "../harness/mod.rs"]
 mod harness;
 
+#[path = "../cli_parts/mod.rs"]
+mod cli_parts;
+mod commands;
 mod crash;
 mod forwards;
 mod intake;
 mod providers;
 mod sender;
+mod to_channel;

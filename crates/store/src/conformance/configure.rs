@@ -4,11 +4,13 @@ use postrider_core::Wait;
 use postrider_core::connection::Connection;
 use postrider_core::id::{ProjectId, SubscriptionId, TopicId};
 use postrider_core::security::SecurityDefinition;
+use postrider_core::source::Source;
 use postrider_core::topic::TopicName;
 
 use super::TestStore;
 use super::fixture::*;
 use super::security::definition;
+use super::sources::source;
 use crate::*;
 
 /// Everything that the batch could have touched.
@@ -23,7 +25,7 @@ async fn seen(store: &dyn Store, project_id: ProjectId) -> impl PartialEq + std:
     let definitions = store.all_security().await.unwrap();
     (
         store.projects().await.unwrap(),
-        definitions,
+        (definitions, store.all_sources().await.unwrap()),
         store.all_connections().await.unwrap(),
         topics,
         subscriptions,
@@ -81,6 +83,9 @@ pub async fn d18_a_batch_is_applied_in_its_order_and_survives_a_kill(test: &mut 
     let sealed_anew = SecurityDefinition { sealed: "other".to_owned(), version: 2, ..definition.clone() };
     let settings = ProjectSettings { owner_email: Some("ada@example.org".to_owned()), ..ProjectSettings::default() };
     let owned = Project { settings, ..project.clone() };
+    let incoming = source(&world, "github");
+    let incoming_anew =
+        SourceRow { source: Source { version: 2, ..incoming.source.clone() }, keys: SourceKeys::default() };
     let batch = vec![
         ConfigChange::CreateProject(project.clone()),
         ConfigChange::ReplaceProject { was: project.clone(), now: owned.clone() },
@@ -92,12 +97,15 @@ pub async fn d18_a_batch_is_applied_in_its_order_and_survives_a_kill(test: &mut 
         ConfigChange::ReplaceTopic { was: changed, now: shorter.clone() },
         ConfigChange::ReplaceConnection { connection: boxed(&renamed), version: 1 },
         ConfigChange::CreateConnection(boxed(&fresh)),
+        ConfigChange::CreateSource(Box::new(incoming)),
+        ConfigChange::ReplaceSource { row: Box::new(incoming_anew.clone()), version: 1 },
     ];
     store.configure(batch).await.unwrap();
     test.reopen().await;
     let store = test.store();
     assert_eq!(store.project("new").await.unwrap(), Some(owned));
     assert_eq!(store.all_security().await.unwrap(), [sealed_anew]);
+    assert_eq!(store.all_sources().await.unwrap(), [incoming_anew]);
     assert_eq!(store.subscriptions(&orders).await.unwrap(), [later]);
     assert_eq!(store.topic(shorter.project_id, &shorter.name).await.unwrap(), Some(shorter));
     assert_eq!(store.connection(known.id).await.unwrap(), Some(renamed.clone()));
@@ -116,6 +124,8 @@ pub async fn d18_one_refused_change_undoes_the_whole_batch(store: &dyn Store) {
     store.create_subscription(audit.clone()).await.unwrap();
     let kept = definition(&world, 5, "kept.sec");
     store.create_security(&kept).await.unwrap();
+    let incoming = source(&world, "github");
+    store.configure(vec![ConfigChange::CreateSource(Box::new(incoming.clone()))]).await.unwrap();
     let default = store.projects().await.unwrap().swap_remove(0);
     let owned = |project: &Project| Project {
         settings: ProjectSettings { concurrency: Some(7), ..project.settings.clone() },
@@ -139,6 +149,7 @@ pub async fn d18_one_refused_change_undoes_the_whole_batch(store: &dyn Store) {
             ConfigChange::CreateProject(project.clone()),
             ConfigChange::ReplaceProject { was: project.clone(), now: owned(&project) },
             ConfigChange::CreateSecurity(Box::new(definition(&world, number, "lab.sec"))),
+            ConfigChange::CreateSource(Box::new(source(&world, "gitlab"))),
             ConfigChange::CreateTopic(orders.clone()),
             ConfigChange::CreateSubscription(reader(&orders, number, "audit")),
             ConfigChange::ReplaceTopic { was: lab.clone(), now: other },
@@ -159,6 +170,8 @@ pub async fn d18_one_refused_change_undoes_the_whole_batch(store: &dyn Store) {
         ConfigChange::ReplaceProject { was: owned(&default), now: default.clone() },
         ConfigChange::CreateSecurity(Box::new(definition(&world, 41, "lab.sec"))),
         ConfigChange::ReplaceSecurity { definition: Box::new(kept.clone()), version: 7 },
+        ConfigChange::CreateSource(Box::new(source(&world, "github"))),
+        ConfigChange::ReplaceSource { row: Box::new(incoming), version: 7 },
         ConfigChange::CreateConnection(boxed(&world.connection_value("fresh", true))),
         ConfigChange::ReplaceConnection { connection: boxed(&known), version: 1 },
         ConfigChange::CreateTopic(topic(world.project_id, 55, "lab")),
@@ -175,6 +188,7 @@ pub async fn d18_one_refused_change_undoes_the_whole_batch(store: &dyn Store) {
     let gone = [
         ConfigChange::ReplaceProject { was: unknown.clone(), now: unknown },
         ConfigChange::ReplaceSecurity { definition: Box::new(definition(&world, 97, "lost.sec")), version: 1 },
+        ConfigChange::ReplaceSource { row: Box::new(source(&world, "lost")), version: 1 },
         ConfigChange::ReplaceTopic { was: lost.clone(), now: lost.clone() },
         ConfigChange::CreateSubscription(reader(&lost, 57, "audit")),
         ConfigChange::ReplaceSubscription { was: reader(&lost, 58, "x"), now: reader(&lost, 58, "x") },

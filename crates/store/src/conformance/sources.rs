@@ -11,7 +11,7 @@ use super::fixture::*;
 use super::{LIMITS, TestStore};
 use crate::*;
 
-fn source(world: &World<'_>, name: &str) -> SourceRow {
+pub(super) fn source(world: &World<'_>, name: &str) -> SourceRow {
     let written = json!({"provider": "github", "topic": format!("incoming.{name}")}).as_object().unwrap().clone();
     let id = SourceId::new(at(0), world.id());
     let spec = SourceSpec::parse(name, &written).unwrap();

@@ -14,6 +14,7 @@ impl Data {
             self.topics.clone(),
             self.subscriptions.clone(),
             self.push_subscriptions.clone(),
+            self.sources.clone(),
         );
         let done = batch.into_iter().try_for_each(|change| self.configure_one(change));
         if done.is_err() {
@@ -24,6 +25,7 @@ impl Data {
                 self.topics,
                 self.subscriptions,
                 self.push_subscriptions,
+                self.sources,
             ) = before;
             // Queues come with connections, and one that the batch made is still empty.
             let connections = &self.connections;
@@ -47,6 +49,8 @@ impl Data {
             ConfigChange::ReplaceConnection { connection, version } => self.replace_connection(&connection, version),
             ConfigChange::CreateTopic(topic) => self.create_topic(topic),
             ConfigChange::ReplaceTopic { was, now } => self.replace_topic(&was, now),
+            ConfigChange::CreateSource(row) => self.create_source(*row),
+            ConfigChange::ReplaceSource { row, version } => self.replace_source(*row, version),
             ConfigChange::CreatePush(subscription) => self.create_push(*subscription),
             ConfigChange::ReplacePush { subscription, version } => self.replace_push(*subscription, version),
             ConfigChange::CreateSubscription(subscription) => self.create_subscription(subscription),

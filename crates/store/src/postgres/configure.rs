@@ -7,6 +7,7 @@ use super::key::Id as _;
 use super::lookups::read_project;
 use super::rows::signed;
 use super::security;
+use super::sources;
 use super::topics::{self, SUBSCRIPTION, TOPIC, create_subscription, read_subscription, read_topic};
 use super::work::Work;
 use crate::configure::ConfigChange;
@@ -28,6 +29,8 @@ pub(super) async fn configure(work: &Work, batch: &[ConfigChange]) -> Outcome<()
             }
             ConfigChange::CreateTopic(topic) => topics::create(work, topic).await?,
             ConfigChange::ReplaceTopic { was, now } => replace_topic(work, was, now).await?,
+            ConfigChange::CreateSource(row) => sources::create(work, row).await?,
+            ConfigChange::ReplaceSource { row, version } => sources::replace(work, row, *version).await?,
             ConfigChange::CreatePush(subscription) => events::create_push(work, subscription).await?,
             ConfigChange::ReplacePush { subscription, version } => {
                 events::replace_push(work, subscription, *version).await?;

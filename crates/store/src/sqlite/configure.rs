@@ -5,6 +5,7 @@ use super::events;
 use super::lookups::read_project;
 use super::rows::{key, signed};
 use super::security;
+use super::sources;
 use super::topics::{self, SUBSCRIPTION, TOPIC, create_subscription, read_subscription, read_topic};
 use super::work::Work;
 use crate::configure::ConfigChange;
@@ -21,6 +22,8 @@ pub(super) fn configure(work: &Work, batch: &[ConfigChange]) -> Result<(), Store
         ConfigChange::ReplaceConnection { connection, version } => replace_connection(work, connection, *version),
         ConfigChange::CreateTopic(topic) => topics::create(work, topic),
         ConfigChange::ReplaceTopic { was, now } => replace_topic(work, was, now),
+        ConfigChange::CreateSource(row) => sources::create(work, row),
+        ConfigChange::ReplaceSource { row, version } => sources::replace(work, row, *version),
         ConfigChange::CreatePush(subscription) => events::create_push(work, subscription),
         ConfigChange::ReplacePush { subscription, version } => events::replace_push(work, subscription, *version),
         ConfigChange::CreateSubscription(subscription) => create_subscription(work, subscription),

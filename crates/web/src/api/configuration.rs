@@ -14,7 +14,7 @@ use postrider_config::{FINDINGS_SHOWN_MAX, Finding, Plan, Refused, SECTIONS};
 use postrider_core::access::{Scope, ScopeSet};
 use postrider_core::log;
 use postrider_core::security::SecurityDefinition;
-use postrider_store::ConfigChange;
+use postrider_store::{ConfigChange, SourceRow};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -79,7 +79,7 @@ pub async fn import(Acting(state): Acting, mut query: Query, document: Document)
     let project = query.take("project");
     let seen = query.take("plan");
     query.finish()?;
-    let Visible { state: mut current, only, definitions } = Visible::load(&state).await?;
+    let Visible { state: mut current, only, definitions, sources } = Visible::load(&state).await?;
     let project = match (project, &only) {
         (Some(given), _) => name_of(&current, given),
         (None, Some(only)) => only.clone(),
@@ -93,7 +93,7 @@ pub async fn import(Acting(state): Acting, mut query: Query, document: Document)
         let engine = state.engine.clone();
         move || {
             let (clock, dice) = engine.clock_and_dice();
-            current.know_secrets(postrider_engine::opened_secrets(engine.vault(), &definitions));
+            current.know_secrets(postrider_engine::opened_secrets(engine.vault(), &definitions, &sources));
             let file = postrider_config::read(&document.yaml, SECTIONS, &|name| document.env.get(name).cloned());
             postrider_config::plan(&file, current, &project, clock.now(), &|| dice.bits())
         }
@@ -155,19 +155,23 @@ struct Visible {
     only: Option<String>,
     /// Those that are in the state.
     definitions: Vec<SecurityDefinition>,
+    sources: Vec<SourceRow>,
 }
 
 impl Visible {
     async fn load(caller: &AppState) -> Result<Visible, Problem> {
         let mut definitions = caller.engine.all_security_definitions().await?;
         let push = caller.engine.all_push_subscriptions();
-        let mut state = postrider_config::State::load(caller.read(), definitions.clone(), push).await?;
-        let Some(id) = caller.only_project() else { return Ok(Visible { state, only: None, definitions }) };
+        let mut sources = caller.engine.all_sources();
+        let mut state =
+            postrider_config::State::load(caller.read(), definitions.clone(), push, sources.clone()).await?;
+        let Some(id) = caller.only_project() else { return Ok(Visible { state, only: None, definitions, sources }) };
         state.keep_only(id);
         definitions.retain(|known| known.project_id == id);
+        sources.retain(|known| known.source.project_id == id);
         let only = state.projects().next().map(|project| project.name.clone());
         let only = only.ok_or_else(|| Problem::not_found("project", &id.to_string()))?;
-        Ok(Visible { only: Some(only), state, definitions })
+        Ok(Visible { only: Some(only), state, definitions, sources })
     }
 }
 

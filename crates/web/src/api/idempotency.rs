@@ -1,7 +1,7 @@
 //! `Idempotency-Key` on requests (D15): scope, key and request are hashed, so that nothing a caller wrote is kept.
 
 use http::HeaderMap;
-use postrider_core::id::ProjectId;
+use postrider_core::id::{ConnectionId, ProjectId};
 use postrider_core::{Timestamp, Wait};
 use postrider_store::Idempotency;
 use sha2::{Digest, Sha256};
@@ -49,6 +49,16 @@ pub fn read_named(
         request_hash: hash(&[request]),
         ends_at: now + REMEMBERED,
     }))
+}
+
+/// The same by what the sender of a signed request has signed as its id: a request that somebody has captured and sends again is that very request,
+/// whatever else they write beside it.
+pub fn of_signed(channel: ConnectionId, id: &[u8], request: &[u8], now: Timestamp) -> Idempotency {
+    Idempotency {
+        key_hash: hash(&[b"signed", &channel.as_u128().to_be_bytes(), id]),
+        request_hash: hash(&[request]),
+        ends_at: now + REMEMBERED,
+    }
 }
 
 /// Each part goes in with its length, so that no two lists of parts run into the same bytes.

@@ -55,6 +55,12 @@ impl Doorkeeper {
         }
     }
 
+    /// What the sender signed as the request's own id, of a request that was let in: whoever repeats the request cannot change it.
+    pub fn signed_id<'h>(&self, headers: &'h HeaderMap) -> Option<&'h [u8]> {
+        let signs = self.needs_the_body();
+        headers.get(WEBHOOK_ID).filter(|_| signs).map(|id| id.as_bytes())
+    }
+
     /// The header that the proof came in: it is neither stored nor handed on (D14).
     pub fn proof_in(&self) -> Option<&HeaderName> {
         self.0.as_ref()?.as_ref().ok()?.shown_in()

@@ -250,6 +250,110 @@ class TopicMessage(Model):
 
 
 @dataclass(frozen=True)
+class Source(Model):
+    """An address at which a provider's webhooks come in."""
+
+    id: str
+    name: str
+    provider: str
+    topic: str
+    """What comes in becomes a message of this topic."""
+    enabled: bool
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    token: Optional[str] = field(repr=False)
+    """This and the next three only in the answer that made them."""
+    ingress_path: Optional[str] = field(repr=False)
+    ingress_url: Optional[str] = field(repr=False)
+    secret: Optional[str] = field(repr=False)
+    more: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class Destination(Model):
+    """Where the webhooks of a source are forwarded."""
+
+    id: str
+    source_id: str
+    name: str
+    subscription_id: str
+    enabled: bool
+    version: int
+    url: Optional[str]
+    endpoint_id: Optional[str]
+    connection: Optional[str]
+    more: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class Forward(Model):
+    """A webhook on its way to one destination."""
+
+    id: str
+    delivery_id: str
+    """The forward is a delivery too: both ids have the same letters."""
+    cid: str
+    status: str
+    label: str
+    attempts: int
+    created_at: datetime
+    incoming_event_id: Optional[str]
+    source_id: Optional[str]
+    source_name: Optional[str]
+    destination_id: Optional[str]
+    destination_url: Optional[str]
+    failure: Optional[str]
+    error: Optional[str]
+    max_attempts: Optional[int]
+    next_attempt_at: Optional[datetime]
+    dlq_note: Optional[Any]
+    more: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class FailedForward(Model):
+    """A forward that was given up."""
+
+    forward_id: str
+    delivery_id: str
+    attempt_count: int
+    created_at: datetime
+    cid: str
+    incoming_event_id: Optional[str]
+    source_id: Optional[str]
+    source_name: Optional[str]
+    destination_id: Optional[str]
+    destination_url: Optional[str]
+    last_error: Optional[str]
+    failure: Optional[str]
+    failed_at: Optional[datetime]
+    more: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class RetriedForwards(Model):
+    """What became of a bulk retry; each has gone out as a new forward."""
+
+    retried: int
+    requested: int
+    forwards: Sequence[Mapping[str, str]]
+    refused: Sequence[Mapping[str, Any]]
+    has_more: bool
+    more: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class Replayed(Model):
+    """How many webhooks were forwarded again, or would be."""
+
+    events: int
+    forwards: int
+    next_cursor: Optional[str] = field(metadata={"member": "next_cursor"})
+    more: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
 class Topic(Model):
     """A topic."""
 

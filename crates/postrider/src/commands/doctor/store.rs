@@ -5,8 +5,8 @@ use std::path::Path;
 
 use postrider_core::readiness::Room;
 use postrider_engine::{SystemDice, Vault};
-use postrider_store::StoreError;
 use postrider_store::sqlite::inspect::{Contents, Inspected, inspect};
+use postrider_store::{SecretOwner, StoreError};
 
 use super::finding::{Finding, listed};
 use super::work::{Seen, Subject};
@@ -138,11 +138,11 @@ fn secrets(data: &Path, settings: Option<&Settings>, contents: &Contents) -> Vec
     let has_key = keyring.first().is_some();
     let all = contents.definitions.len();
     let vault = Vault::new(keyring, SystemDice::shared());
-    let opened = postrider_engine::opened_secrets(&vault, &contents.definitions);
+    let opened = postrider_engine::opened_secrets(&vault, &contents.definitions, &[]);
     let closed: Vec<String> = contents
         .definitions
         .iter()
-        .filter(|known| !opened.contains_key(&known.id))
+        .filter(|known| !opened.contains_key(&SecretOwner::Security(known.id)))
         .map(|known| known.name.clone())
         .collect();
     vec![match (all, closed.is_empty(), has_key) {

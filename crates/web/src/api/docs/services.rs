@@ -59,8 +59,7 @@ pub fn one() -> Operation {
 }
 
 fn changing(id: &'static str, summary: &'static str) -> Operation {
-    let changed =
-        body(KIND, [optional("name", name().describe("A new name: channels that name the old one run nothing."))]);
+    let changed = body(KIND, [optional("name", name().describe("A new name; 409 while channels name the old one."))]);
     Operation::new(Tag::Channels, id, summary)
         .takes_such_as(changed.named("ServiceChange"), example())
         .gives("The service.", configured())
@@ -78,8 +77,12 @@ pub fn merge() -> Operation {
 
 pub fn delete() -> Operation {
     Operation::new(Tag::Channels, "deleteService", "Forget a service")
-        .details("Runs of channels that name it fail until there is one again.")
-        .query("force", Schema::flag(), "Also with messages that wait for it: they are discarded.")
+        .details("409 while channels run it, unless forced; then their runs fail until there is one of its name again.")
+        .query(
+            "force",
+            Schema::flag(),
+            "Also while channels run it, and with messages that wait for it: those are discarded.",
+        )
         .empties("It is gone.")
         .refuses([CONFLICT, NOT_FOUND])
 }

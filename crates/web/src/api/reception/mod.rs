@@ -130,8 +130,13 @@ impl Reception {
             Problem::bad_request("method", error.to_string(), "an HTTP method such as POST")
         })?;
         let head = RequestHead { method, path: target(&parts), params, headers, trace: None, soap: None };
-        let idempotency = match parts.headers.contains_key(idempotency::HEADER) {
-            false => None,
+        let signed = doorkeeper.signed_id(&parts.headers).map(|id| {
+            let target = format!("{} {}", parts.method, parts.uri.path());
+            let request = [target.as_bytes(), b"\n", &of_one_request(&parts, &body)].concat();
+            idempotency::of_signed(channel.id, id, &request, now)
+        });
+        let idempotency = match parts.headers.contains_key(idempotency::HEADER) && signed.is_none() {
+            false => signed,
             true => {
                 let scope = format!("/channels/{}{}", channel.id, parts.uri.path());
                 let place = (parts.method.as_str(), channel.project_id, scope.as_str());

@@ -27,6 +27,12 @@ pub fn check(message: &[u8]) -> Result<(), NotHl7> {
     if has_header { Ok(()) } else { Err(NotHl7::Start) }
 }
 
+/// Whether every message in it says its control id (MSH-10), which an acknowledgment has to quote.
+pub fn has_control_ids(message: &[u8]) -> bool {
+    let headers = segments(message).into_iter().flatten().filter(|segment| segment.is("MSH"));
+    headers.map(|header| header.field(10)).all(|id| !id.trim_ascii().is_empty())
+}
+
 /// The acknowledgment; `None`: its sender wants none. In original mode `AA`, `AE`, `AR`; where MSH-15 is there `CA`, `CE`, `CR` as it says, and where it says never, what MSH-16 asks
 /// for, since what is stored here is as far as the sender's application is to know.
 pub fn acknowledge(message: &[u8], disposition: Disposition<'_>, control_id: &str, time: &str) -> Option<Vec<u8>> {
@@ -98,6 +104,14 @@ mod tests {
         for bytes in [&b""[..], b"hello", b"BHS|^~\\&|A\r", b"\xff\xfe"] {
             assert!(check(bytes).is_err());
         }
+        assert!(has_control_ids(b"MSH|^~\\&|A|B|C|D|1||ADT^A01|M1|P\r"));
+        for bytes in
+            [&b"MSH|^~\\&|A|B|C|D|1||ADT^A01||P\r"[..], b"MSH|^~\\&|A\r", b"MSH|^~\\&|A|B|C|D|1||ADT^A01| |P\r"]
+        {
+            assert!(!has_control_ids(bytes));
+        }
+        let batch = b"BHS|^~\\&|\rMSH|^~\\&|||||||X|M1\rMSH|^~\\&|||||||X|\r";
+        assert!(!has_control_ids(batch));
         let ack = acknowledge(b"hello", Disposition::Unfit("no HL7"), "P1", "2026").unwrap();
         assert!(String::from_utf8(ack).unwrap().contains("MSA|AE||no HL7"));
     }

@@ -10,7 +10,7 @@ mod outline;
 mod text;
 
 pub use ack::{Acknowledgment, NotAnAck, acknowledgment};
-pub use answer::{Disposition, acknowledge, check};
+pub use answer::{Disposition, acknowledge, check, has_control_ids};
 pub use build::{AckHead, build_ack};
 pub use outline::{AckWish, Outline, outline};
 pub use text::shown;

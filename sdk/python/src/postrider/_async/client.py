@@ -16,6 +16,7 @@ from .connections import AsyncMllpConnection, AsyncNamed, AsyncRestConnection, A
 from .core import AsyncCore
 from .deliveries import AsyncDeadLetters, AsyncDeliveries, AsyncJobs
 from .fhir import AsyncFhirConnection
+from .incoming import AsyncDestinations, AsyncForwards, AsyncSources
 from .topics import AsyncEvents, AsyncTopics
 
 
@@ -27,6 +28,7 @@ class AsyncClient:
         deliveries, dlq, jobs: what became of requests, and what people do about it.
         topics, events: publishing and pulling.
         connections: connections as they are configured.
+        sources, destinations, forwards: incoming webhooks.
     """
 
     def __init__(self, core: AsyncCore) -> None:
@@ -41,6 +43,9 @@ class AsyncClient:
         self.topics = AsyncTopics(core)
         self.events = AsyncEvents(core)
         self.connections = AsyncConfigured(core)
+        self.sources = AsyncSources(core)
+        self.destinations = AsyncDestinations(core)
+        self.forwards = AsyncForwards(core)
 
     @property
     def project(self) -> str:

@@ -17,6 +17,7 @@ from .connections import MllpConnection, Named, RestConnection, SoapConnection
 from .core import Core
 from .deliveries import DeadLetters, Deliveries, Jobs
 from .fhir import FhirConnection
+from .incoming import Destinations, Forwards, Sources
 from .topics import Events, Topics
 
 
@@ -28,6 +29,7 @@ class Client:
         deliveries, dlq, jobs: what became of requests, and what people do about it.
         topics, events: publishing and pulling.
         connections: connections as they are configured.
+        sources, destinations, forwards: incoming webhooks.
     """
 
     def __init__(self, core: Core) -> None:
@@ -42,6 +44,9 @@ class Client:
         self.topics = Topics(core)
         self.events = Events(core)
         self.connections = Configured(core)
+        self.sources = Sources(core)
+        self.destinations = Destinations(core)
+        self.forwards = Forwards(core)
 
     @property
     def project(self) -> str:
