@@ -143,8 +143,14 @@ async fn d11_a_refusal_and_those_behind_it_are_told_through_the_other_server() {
     let before = pair.desk.bodies().len();
     let first = tokio::spawn(send(pair.apis[1].clone(), "kept", "1"));
     pair.desk.until_received(before + 1).await;
-    let behind =
-        [tokio::spawn(send(pair.apis[1].clone(), "kept", "2")), tokio::spawn(send(pair.apis[0].clone(), "kept", "3"))];
+    let second = tokio::spawn(send(pair.apis[1].clone(), "kept", "2"));
+    let queue = format!("{PROJECT}/connections/kept/queue");
+    eventually("the second is stored", async || {
+        let queue = harness::cluster::json(&pair.apis[0], &queue).await;
+        (queue["data"].as_array().unwrap().len() == 2).then_some(())
+    })
+    .await;
+    let behind = [second, tokio::spawn(send(pair.apis[0].clone(), "kept", "3"))];
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert!(!first.is_finished() && behind.iter().all(|call| !call.is_finished()), "they wait for their turn");
     let began = Instant::now();
