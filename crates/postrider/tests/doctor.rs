@@ -51,7 +51,7 @@ async fn the_doctor_finds_what_is_wrong_beside_a_server_and_without_one() {
         ("server", "ok", "is ready"),
         ("clock", "ok", "to the second"),
         ("store", "ok", "whole"),
-        ("store", "ok", "schema version 1"),
+        ("store", "ok", "schema version 2"),
         ("secrets", "ok", "the key opens all 1 secrets"),
         ("connections", "note", "paused: `held`"),
         ("topics", "note", "`lab`"),
