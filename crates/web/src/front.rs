@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::Request;
+use postrider_engine::At;
 
 use crate::api::reception::Reception;
 use crate::dispatch::Dispatch;
@@ -31,13 +32,10 @@ impl Front {
 impl Answers for Front {
     fn answer(&self, request: Request) -> Answering {
         let Parts { reception, pages, api } = &*self.0;
-        let request = match reception.answer(request) {
-            Ok(answering) => return answering,
-            Err(request) => request,
-        };
-        match pages {
-            Some(pages) if is_page(request.uri().path()) => pages.answer(request),
-            _ => api.answer(request),
+        match (reception.find(&request), pages) {
+            (At::Nothing, Some(pages)) if is_page(request.uri().path()) => pages.answer(request),
+            (At::Nothing, _) => api.answer(request),
+            (found, _) => reception.answer(found, request),
         }
     }
 }

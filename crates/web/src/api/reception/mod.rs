@@ -22,7 +22,7 @@ use postrider_engine::{AUTHENTICATED_HEADER, Accepted, Admission, At, Doorkeeper
 use super::raw::{HOP_BY_HOP, named_by_connection};
 use super::send::caller_trace;
 use super::{AppState, idempotency};
-use crate::problem::{Problem, clipped, method_not_allowed};
+use crate::problem::{Problem, clipped, method_not_allowed, nothing_here};
 use crate::read::collect_content;
 use crate::server::Answering;
 use acknowledgment::Told;
@@ -51,19 +51,21 @@ struct Arrival {
 }
 
 impl Reception {
-    /// The answer to what is a channel's. What is none's is given back.
-    pub fn answer(self: &Arc<Self>, request: Request) -> Result<Answering, Request> {
-        let engine = &self.0.engine;
-        let path = request.uri().path();
+    /// What there is for this request at the channels' addresses.
+    pub fn find(&self, request: &Request) -> At {
+        let (engine, path) = (&self.0.engine, request.uri().path());
         if !engine.has_channels() || is_reserved(path) {
-            return Err(request);
+            return At::Nothing;
         }
-        let action = |_: &Connection| envelope::action_of(request.headers());
-        let refused = match engine.channel_at(request.method().as_str(), path, action) {
-            At::Nothing => return Err(request),
+        engine.channel_at(request.method().as_str(), path, |_| envelope::action_of(request.headers()))
+    }
+
+    /// The answer to what was found for it.
+    pub fn answer(self: &Arc<Self>, found: At, request: Request) -> Answering {
+        let refused = match found {
             At::Channel { channel, params } => {
                 let reception = Arc::clone(self);
-                return Ok(Box::pin(async move { kept_apart(reception.take(channel, params, request).await) }));
+                return Box::pin(async move { kept_apart(reception.take(channel, params, request).await) });
             }
             At::OtherAction => {
                 let action = envelope::action_of(request.headers());
@@ -73,8 +75,9 @@ impl Reception {
                 Some(wsdl) => wsdl,
                 None => method_not_allowed(&allowed).into_response(),
             },
+            At::Nothing => nothing_here().into_response(),
         };
-        Ok(Box::pin(std::future::ready(refused)))
+        Box::pin(std::future::ready(refused))
     }
 
     async fn take(&self, channel: Arc<Connection>, params: Vec<(String, String)>, request: Request) -> Response {
