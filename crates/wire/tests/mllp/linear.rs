@@ -16,12 +16,21 @@ fn cpu_ns() -> u64 {
     stat.split_ascii_whitespace().next().unwrap().parse().unwrap()
 }
 
-/// The least of three.
+/// The kernel counts in ticks of some milliseconds, so that less than several of them says nothing.
+const SPAN_NS: u64 = 20_000_000;
+
+/// Of one run, the least of three spans.
 fn cost(work: impl Fn()) -> f64 {
     let once = |_| {
-        let before = cpu_ns();
-        work();
-        (cpu_ns() - before).max(1) as f64
+        let (before, mut runs) = (cpu_ns(), 0.0);
+        loop {
+            work();
+            runs += 1.0;
+            let spent = cpu_ns() - before;
+            if spent >= SPAN_NS {
+                return spent as f64 / runs;
+            }
+        }
     };
     (0..3).map(once).fold(f64::MAX, f64::min)
 }

@@ -57,7 +57,8 @@ fn hot_statements() -> Vec<(String, Vec<&'static str>)> {
         (workforce::free_count_sql(), vec!["queue_wanted", "queue_by_owner", "delivery_waiting"]),
         one(ownership::OWNED_SQL, "queue_by_owner"),
         one(commands::OPEN_SQL, "command_open"),
-        one(replies::AWAITED_SQL, "reply_pkey"),
+        // Along its key or the index of what is open, whichever is shorter at the time.
+        one(replies::AWAITED_SQL, "reply_"),
         one(replies::DISMISS_SQL, "reply_open"),
         (lookups::delivery_sql(), vec!["delivery_pkey", "delivery_log_pkey"]),
         (lookups::dead_letter_sql("id", all), vec!["delivery_dead_by_arrival"]),
