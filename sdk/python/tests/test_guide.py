@@ -14,7 +14,7 @@ def test_the_guides_examples_run(server, client, receiver, capsys):
     client.connections.create("rest", "Billing API", host=receiver.address, url_path="/in", use_queue=True)
     guide = (ROOT / "docs" / "python.md").read_text("utf-8")
     examples = re.findall(r"```python\n(.*?)```", guide, re.S)
-    assert len(examples) == 8
+    assert len(examples) == 9
     names = {"__name__": "guide", "address": server.address, "key": KEY}
     for number, example in enumerate(examples):
         exec(compile(example, f"docs/python.md, example {number + 1}", "exec"), names)

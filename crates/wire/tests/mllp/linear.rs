@@ -59,7 +59,8 @@ fn hold(name: &str, work: impl Fn(&[u8])) {
             let message = message(piece, bytes);
             cost(|| work(&message))
         });
-        let ratio = large / small;
+        // Below a nanosecond a byte it is caches and fresh pages of memory that make the difference.
+        let ratio = large / small.max(SMALL as f64);
         // What stops early costs next to nothing for both, and says nothing.
         assert!(
             ratio < RATIO_MAX || large < 5_000_000.0,
