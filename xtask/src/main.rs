@@ -27,7 +27,7 @@ cargo xtask COMMAND
   test [ARGS…]     every test, with the peer lab; ARGS go to `cargo test` in place of --workspace
   fuzz [TARGET…] [--seconds N]
                    every parser against what nobody thought of, 60 s each; needs a C++ compiler
-  crash            kill -9 of the real binary, checked: [--rounds 200] [--seed N]; another seed each time
+  crash            kill -9 of the real binary, checked: [--rounds 200] [--seed N], or --postgres [--messages 1000000]; another seed each time
   tidy             only the rules of the house: sizes, arrows between crates, names, words
   peers            installs the peer lab and prints where it is
   bench [ARGS…]    measures the release binary: [ROW…] [--runs N] [--json FILE] [--quick] [--docs]

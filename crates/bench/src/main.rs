@@ -17,6 +17,7 @@ mod messages;
 mod million;
 mod parts;
 mod peer;
+mod postgres;
 mod process;
 mod progress;
 mod receiver;

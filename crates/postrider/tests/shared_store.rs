@@ -1,20 +1,18 @@
-//! Several processes on one PostgreSQL database: servers that take requests, and workers that deliver and are killed.
+//! Several servers on one PostgreSQL database (workers that are killed: `workers_killed`).
 //!
-//! The server is found by `POSTRIDER_TEST_POSTGRES`, or at the local socket. `POSTRIDER_KILL_SECONDS` sets how long the kills go on (default
-//! 20), `POSTRIDER_KILL_SEED` replays their choices.
+//! The database is found by `POSTRIDER_TEST_POSTGRES`, or at the local socket.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test of real processes in real time")]
 
 mod harness;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use harness::{Api, KEY, Receiver, Remote, Server, pseudo_random};
-use tokio::process::{Child, Command};
+use harness::{Api, KEY, Receiver, Remote, Server};
+use tokio::process::Command;
 
 const PROJECT: &str = "/api/v1/projects/default";
 const LEASE_SECONDS: &str = "3";
@@ -72,31 +70,12 @@ async fn serve(database: &Database, data: &Path) -> Server {
     Server::of(command).await
 }
 
-fn worker(database: &Database, data: &Path) -> Child {
-    command("worker", database, data).stdout(Stdio::null()).kill_on_drop(true).spawn().unwrap()
-}
-
 async fn create(api: &Api, name: &str, remote: &str, settings: &str) {
     let body = format!(
         r#"{{"name":"{name}","type":"rest","host":"{remote}","url_path":"/{name}","use_queue":true,"retry_sleep_time":0,{settings}}}"#
     );
     let (status, answer) = api.call("POST", &format!("{PROJECT}/connections"), &body).await.unwrap();
     assert_eq!(status, 201, "{answer}");
-}
-
-/// Publishes numbers one after the other until told to stop; those that were accepted, by id.
-async fn publish(api: Api, name: &'static str, stop: Arc<AtomicBool>) -> Vec<(String, u64)> {
-    let mut accepted = Vec::new();
-    let path = format!("{PROJECT}/connections/{name}/publish");
-    let mut number = 0;
-    while !stop.load(Ordering::Relaxed) {
-        let (status, answer) = api.call("POST", &path, &format!(r#"{{"body":"{number}"}}"#)).await.unwrap();
-        assert_eq!(status, 202, "{answer}");
-        let result: serde_json::Value = serde_json::from_str(&answer).unwrap();
-        accepted.push((result["msg_id"].as_str().unwrap().to_owned(), number));
-        number += 1;
-    }
-    accepted
 }
 
 async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
@@ -114,98 +93,6 @@ async fn json(api: &Api, path: &str) -> serde_json::Value {
     let (status, body) = api.call("GET", path, "").await.unwrap();
     assert_eq!(status, 200, "GET {path}: {body}");
     serde_json::from_str(&body).unwrap()
-}
-
-const ORDERED: [&str; 6] = ["o1", "o2", "o3", "o4", "o5", "o6"];
-const UNORDERED: [&str; 2] = ["u1", "u2"];
-/// What can be sent and not yet settled when its owner dies: as far as a queue runs ahead (D03), or its slots and their decisions.
-const IN_FLIGHT_MAX: usize = 5 + 64;
-
-// proves: Z13, Z14, D05
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn z13_workers_on_one_database_are_killed_and_nothing_is_lost() {
-    let setting = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let (seconds, seed) =
-        (setting("POSTRIDER_KILL_SECONDS").unwrap_or(20), setting("POSTRIDER_KILL_SEED").unwrap_or(7));
-    let mut dice = seed;
-    let database = Database::new();
-    let dirs: Vec<_> = (0..4).map(|_| tempfile::tempdir().unwrap()).collect();
-    let receiver = Receiver::start().await;
-    let server = serve(&database, dirs[0].path()).await;
-    let api = Api::new(&server.address);
-    for name in ORDERED {
-        create(&api, name, &receiver.address, r#""max_retries":3,"retry_backoff_threshold":0"#).await;
-    }
-    for name in UNORDERED {
-        create(&api, name, &receiver.address, r#""max_retries":3,"ordered":false,"concurrency":5"#).await;
-    }
-    let mut workers: Vec<Child> = dirs[1..].iter().map(|dir| worker(&database, dir.path())).collect();
-    let stop = Arc::new(AtomicBool::new(false));
-    let asking: Vec<_> = ORDERED
-        .into_iter()
-        .chain(UNORDERED)
-        .map(|name| (name, tokio::spawn(publish(api.clone(), name, Arc::clone(&stop)))))
-        .collect();
-
-    let began = Instant::now();
-    let mut kills = 0;
-    while began.elapsed() < Duration::from_secs(seconds) {
-        tokio::time::sleep(Duration::from_millis(300 + pseudo_random(&mut dice) % 1500)).await;
-        let victim = usize::try_from(pseudo_random(&mut dice)).unwrap() % workers.len();
-        workers[victim].kill().await.unwrap();
-        workers[victim] = worker(&database, dirs[victim + 1].path());
-        kills += 1;
-    }
-    stop.store(true, Ordering::Relaxed);
-    let mut accepted = BTreeMap::new();
-    for (name, asked) in asking {
-        accepted.insert(name, asked.await.unwrap());
-    }
-    for name in accepted.keys() {
-        api.wait_until_drained(name, PATIENCE).await;
-    }
-    check(&api, &receiver, &accepted, kills, seed).await;
-    for mut worker in workers {
-        worker.kill().await.unwrap();
-    }
-    server.stop().await;
-}
-
-async fn check(
-    api: &Api,
-    receiver: &Receiver,
-    accepted: &BTreeMap<&'static str, Vec<(String, u64)>>,
-    kills: usize,
-    seed: u64,
-) {
-    let mut first: BTreeMap<String, Vec<u64>> = BTreeMap::new();
-    let mut seen = BTreeSet::new();
-    let mut again: BTreeMap<String, usize> = BTreeMap::new();
-    for (path, (id, number)) in receiver.receipts() {
-        let name = path.trim_start_matches('/').to_owned();
-        if seen.insert(id) {
-            first.entry(name).or_default().push(number);
-        } else {
-            *again.entry(name).or_default() += 1;
-        }
-    }
-    let mut count = 0;
-    for (name, told) in accepted {
-        count += told.len();
-        let lost: Vec<_> = told.iter().filter(|(id, _)| !seen.contains(id)).collect();
-        assert!(lost.is_empty(), "{name}: lost {lost:?} (seed {seed})");
-        let received = &first[*name];
-        if ORDERED.contains(name) {
-            assert!(received.is_sorted(), "{name}: first received out of order (seed {seed})");
-        }
-        let twice = again.get(*name).copied().unwrap_or_default();
-        assert!(twice <= kills * IN_FLIGHT_MAX, "{name}: {twice} received again by {kills} kills");
-        let listed = json(api, &format!("{PROJECT}/deliveries?connection={name}&status=SUCCESS&limit=1000")).await;
-        assert!(listed["data"].as_array().unwrap().len() >= told.len().min(1000), "{name}: not all ended well");
-    }
-    let sum: usize = again.values().sum();
-    println!("{count} accepted and delivered, {sum} received again, {kills} kills, seed {seed}");
-    assert!(kills > 3 && count > 500, "only {count} accepted and {kills} kills: this shows nothing");
 }
 
 /// What one server changes holds on the other at once, and without being told within seconds; queues go to whoever joins.

@@ -20,7 +20,7 @@ fn main() -> ExitCode {
         Err(error) => {
             eprintln!("error: {error}");
             eprintln!(
-                "usage: postrider-sim [--seeds N] [--first N] [--seed N] [--store memory|sqlite] [--trace] [--all]"
+                "usage: postrider-sim [--seeds N] [--first N] [--seed N] [--store memory|sqlite|postgres] [--trace] [--all]"
             );
             return ExitCode::from(2);
         }
@@ -74,6 +74,7 @@ fn name(store: StoreKind) -> &'static str {
     match store {
         StoreKind::Memory => "memory",
         StoreKind::Sqlite => "sqlite",
+        StoreKind::Postgres => "postgres",
     }
 }
 
@@ -96,7 +97,11 @@ fn read_options(mut words: impl Iterator<Item = String>) -> Result<Options, Stri
             "--store" => match words.next().as_deref() {
                 Some("memory") => options.store = StoreKind::Memory,
                 Some("sqlite") => options.store = StoreKind::Sqlite,
-                other => return Err(format!("--store is `{}`: allowed are memory and sqlite", other.unwrap_or(""))),
+                Some("postgres") => options.store = StoreKind::Postgres,
+                other => {
+                    let given = other.unwrap_or("");
+                    return Err(format!("--store is `{given}`: allowed are memory, sqlite and postgres"));
+                }
             },
             other => return Err(format!("`{other}` is not an option")),
         }

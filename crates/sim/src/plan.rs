@@ -13,6 +13,8 @@ use crate::hooks::HookPlan;
 pub enum StoreKind {
     Memory,
     Sqlite,
+    /// On the server of the tests.
+    Postgres,
 }
 
 #[derive(Clone, Debug)]
@@ -88,7 +90,7 @@ impl Plan {
             StoreFaults::default()
         };
         // An embedded store has one worker.
-        let workers = if store == StoreKind::Memory && rng.random_bool(0.15) { 2 } else { 1 };
+        let workers = if store != StoreKind::Sqlite && rng.random_bool(0.15) { 2 } else { 1 };
         let crashes = if workers == 1 && rng.random_bool(0.6) { rng.random_range(1..5) } else { 0 };
         Plan {
             seed,

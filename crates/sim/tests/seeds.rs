@@ -27,6 +27,13 @@ fn simulated_seeds_on_sqlite() {
     assert!(run(10_000..10_060, StoreKind::Sqlite) > 1_000, "the runs hardly send anything");
 }
 
+// Seed 20042 has two workers. Each call is a transaction with its fsync, so these are few; more by `--store postgres`.
+// proves: Z13, P03
+#[test]
+fn simulated_seeds_on_postgres() {
+    assert!(run(20_040..20_045, StoreKind::Postgres) > 50, "the runs hardly send anything");
+}
+
 #[test]
 fn a_seed_replays_exactly() {
     for (seed, store) in

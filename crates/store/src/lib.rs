@@ -23,6 +23,7 @@ mod histogram;
 mod jobs;
 mod limits;
 pub mod memory;
+pub mod moving;
 mod people;
 mod place;
 pub mod postgres;

@@ -2,6 +2,7 @@
 //!
 //! Ceiling = cores / sum of the CPU seconds of the five parts. It must not know what the server makes of it.
 
+pub mod bare_postgres;
 mod bare_sqlite;
 mod client;
 mod http;

@@ -13,6 +13,8 @@ mod many_connections;
 mod memory_million;
 mod mllp;
 mod neighbour;
+mod postgres_end_to_end;
+mod postgres_statements;
 mod start_million;
 mod statements;
 
@@ -31,6 +33,8 @@ pub enum Row {
     Mllp,
     Latency,
     Statements,
+    PostgresEndToEnd,
+    PostgresStatements,
     ManyConnections,
     Idle,
     MemoryMillion,
@@ -58,7 +62,7 @@ pub const fn detail(name: &'static str, value: f64) -> Detail {
 
 impl Row {
     /// Those that need a million messages come last and in the order in which they can share them.
-    pub const ALL: [Row; 13] = [
+    pub const ALL: [Row; 15] = [
         Row::EndToEnd,
         Row::AcceptOnly,
         Row::AcceptChannel,
@@ -67,6 +71,8 @@ impl Row {
         Row::Mllp,
         Row::Latency,
         Row::Statements,
+        Row::PostgresEndToEnd,
+        Row::PostgresStatements,
         Row::ManyConnections,
         Row::Idle,
         Row::MemoryMillion,
@@ -84,6 +90,8 @@ impl Row {
             Row::Mllp => "mllp",
             Row::Latency => "latency",
             Row::Statements => "statements",
+            Row::PostgresEndToEnd => "postgres_end_to_end",
+            Row::PostgresStatements => "postgres_statements",
             Row::ManyConnections => "many_connections",
             Row::Idle => "idle",
             Row::MemoryMillion => "memory_million",
@@ -102,6 +110,8 @@ impl Row {
             Row::Mllp => mllp::FIGURES,
             Row::Latency => latency::FIGURES,
             Row::Statements => statements::FIGURES,
+            Row::PostgresEndToEnd => postgres_end_to_end::FIGURES,
+            Row::PostgresStatements => postgres_statements::FIGURES,
             Row::ManyConnections => many_connections::FIGURES,
             Row::Idle => idle::FIGURES,
             Row::MemoryMillion => memory_million::FIGURES,
@@ -125,6 +135,8 @@ impl Row {
             Row::Mllp => mllp::measure(bench).await,
             Row::Latency => latency::measure(bench).await,
             Row::Statements => statements::measure(bench).await,
+            Row::PostgresEndToEnd => postgres_end_to_end::measure(bench).await,
+            Row::PostgresStatements => postgres_statements::measure(bench).await,
             Row::ManyConnections => many_connections::measure(bench).await,
             Row::Idle => idle::measure(bench).await,
             Row::MemoryMillion => memory_million::measure(bench).await,

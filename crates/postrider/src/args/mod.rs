@@ -147,6 +147,8 @@ pub enum Command {
     Backup(BackupArgs),
     /// Make a data directory from a backup; every queue is paused until somebody resumes it
     Restore(RestoreArgs),
+    /// Move everything of a SQLite store into an empty PostgreSQL database; run it again after a cut, and it goes on
+    Migrate(MigrateArgs),
     /// Look at everything that a server stands on: what is wrong, and what to do
     Doctor,
     /// Completions for a shell
@@ -177,6 +179,21 @@ pub struct RestoreArgs {
     /// A file that `backup` wrote
     #[arg(value_name = "FILE")]
     pub from: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct MigrateArgs {
+    /// The store to move: sqlite:PATH; no server may have it open
+    #[arg(long, value_name = "STORE")]
+    pub from: String,
+
+    /// Where to: postgres://USER@HOST/DATABASE, empty
+    #[arg(long, value_name = "STORE", env = "POSTRIDER_STORE", hide_env_values = true)]
+    pub to: Option<String>,
+
+    /// Let the store of --from be served again that was moved; make sure that nobody serves the other one
+    #[arg(long)]
+    pub take_back: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -264,6 +281,7 @@ mod tests {
             &["postrider", "endpoints", "set"],
             &["postrider", "jobs", "show"],
             &["postrider", "import"],
+            &["postrider", "migrate", "--to", "postgres://h/d"],
         ] {
             let error = Args::try_parse_from(words).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{words:?}");

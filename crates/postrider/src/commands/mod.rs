@@ -13,6 +13,7 @@ mod health;
 mod import;
 mod jobs;
 mod man;
+mod migrate;
 mod openapi;
 mod people;
 mod ping;
@@ -66,6 +67,7 @@ pub async fn run(args: Args) -> Result<Exit, Failed> {
         Command::Openapi => Ok(openapi::run()),
         Command::Backup(args) => backup::run(&global, args).await,
         Command::Restore(args) => restore::run(&global, args).await,
+        Command::Migrate(args) => migrate::run(&global, args).await,
         Command::Doctor => doctor::run(&global).await,
         Command::Completions { shell } => Ok(completions::run(shell)),
         Command::Man { dir } => man::run(dir.as_deref()),

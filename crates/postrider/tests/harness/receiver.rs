@@ -13,6 +13,7 @@ use hyper_util::rt::TokioIo;
 struct Log {
     /// (path, (msg_id, sequence)) in the order of receipt.
     receipts: Vec<(String, (String, u64))>,
+    ids: std::collections::HashSet<String>,
 }
 
 pub struct Receiver {
@@ -39,6 +40,11 @@ impl Receiver {
         Receiver { address, log }
     }
 
+    /// How many different requests were received.
+    pub fn count(&self) -> usize {
+        self.log.lock().unwrap().ids.len()
+    }
+
     pub fn receipts(&self) -> Vec<(String, (String, u64))> {
         self.log.lock().unwrap().receipts.clone()
     }
@@ -63,6 +69,9 @@ async fn answer(
         return Ok(http::Response::new(Full::default()));
     };
     let status = if path == "/hopeless" { 500 } else { 200 };
-    log.lock().unwrap().receipts.push((path, (id, sequence)));
+    let mut log = log.lock().unwrap();
+    log.ids.insert(id.clone());
+    log.receipts.push((path, (id, sequence)));
+    drop(log);
     Ok(http::Response::builder().status(status).body(Full::default()).unwrap())
 }

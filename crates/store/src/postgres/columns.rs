@@ -146,6 +146,6 @@ impl Column<'_> {
 }
 
 /// PostgreSQL's texts hold no NUL; a remote's error text might.
-pub(super) fn storable(text: Cow<'_, str>) -> Cow<'_, str> {
+pub(crate) fn storable(text: Cow<'_, str>) -> Cow<'_, str> {
     if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{fffd}")) } else { text }
 }

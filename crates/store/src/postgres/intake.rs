@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use postrider_core::delivery::{Position, Progress, Status};
 use postrider_core::id::{DeliveryId, QueueId, WorkerId};
+use postrider_core::{Timestamp, Wait};
 
 use super::bodies;
 use super::columns::Columns;
@@ -49,7 +50,7 @@ pub(super) async fn enqueue(work: &Work, batch: &[&NewDelivery]) -> Outcome<Vec<
     }
     let mut known_keys = Keyed::lock(work, batch.iter().filter_map(|new| new.idempotency.as_ref())).await?;
     let mut places = find_places(work, batch).await?;
-    refuse_known_ids(work, batch.iter().map(|new| new.id)).await?;
+    refuse_known_ids(work, batch.iter().map(|new| (new.id, new.created_at))).await?;
     let mut admitted = Vec::with_capacity(batch.len());
     let mut answers = Vec::with_capacity(batch.len());
     for new in batch {
@@ -160,13 +161,19 @@ pub(super) async fn check_room(work: &Work, deliveries: &[NewDelivery]) -> Outco
     Ok(())
 }
 
-pub(super) async fn refuse_known_ids(work: &Work, ids: impl Iterator<Item = DeliveryId>) -> Outcome<()> {
-    let mut keys: Vec<Key> = ids.map(|id| id.key()).collect();
+/// Nothing ended before it was created, as far as clocks agree: only those days of the log are looked at.
+const CLOCKS_APART_MAX: Wait = Wait::from_secs(24 * 60 * 60);
+
+pub(super) const KNOWN_SQL: &str = "SELECT id FROM delivery WHERE id = ANY($1) \
+     UNION ALL SELECT id FROM delivery_log WHERE id = ANY($1) AND ended_at >= $2 LIMIT 1";
+
+async fn refuse_known_ids(work: &Work, new: impl Iterator<Item = (DeliveryId, Timestamp)>) -> Outcome<()> {
+    let (mut keys, times): (Vec<Key>, Vec<Timestamp>) = new.map(|(id, created_at)| (id.key(), created_at)).unzip();
+    let Some(first) = times.into_iter().min() else { return Ok(()) };
     keys.sort_unstable();
     let twice = keys.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
-    let known =
-        "SELECT id FROM delivery WHERE id = ANY($1) UNION ALL SELECT id FROM delivery_log WHERE id = ANY($1) LIMIT 1";
-    let known = work.first(known, &[&keys], |row| Cells::of(row).take()).await?;
+    let since = (first - CLOCKS_APART_MAX).as_millis();
+    let known = work.first(KNOWN_SQL, &[&keys, &since], |row| Cells::of(row).take()).await?;
     match known.or(twice) {
         Some(id) => {
             let id = DeliveryId::from_u128(id.number());
@@ -318,7 +325,7 @@ async fn insert_hot(work: &Work, admitted: &[Admitted<'_>], first: &BTreeMap<Que
 pub(super) async fn record_calls(work: &Work, batch: &[CallRecord]) -> Outcome<()> {
     batch.iter().try_for_each(check_call)?;
     let mut known_keys = Keyed::lock(work, batch.iter().filter_map(|call| call.delivery.idempotency.as_ref())).await?;
-    refuse_known_ids(work, batch.iter().map(|call| call.delivery.id)).await?;
+    refuse_known_ids(work, batch.iter().map(|call| (call.delivery.id, call.delivery.created_at))).await?;
     for CallRecord { delivery: new, .. } in batch {
         if let Some(given) = &new.idempotency
             && known_keys.repeat_of(given, new.created_at).is_none()

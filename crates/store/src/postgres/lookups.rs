@@ -12,6 +12,7 @@ use tokio_postgres::Row;
 use super::columns::Param;
 use super::failures::Outcome;
 use super::key::{Id as _, Key};
+use super::partitions;
 use super::listing::{BAD_CURSOR, cut, room_of, rows_of};
 use super::rows::{
     ATTEMPT, CONNECTION, Cells, from_json, hot_columns, log_columns, read_attempt, read_connection, read_delivery,
@@ -106,8 +107,15 @@ pub(super) async fn counts(work: &Work, id: Option<ConnectionId>) -> Outcome<Cou
         .await;
     let (accepted, pruned) = sums?.unwrap_or_default();
     let mut counts = Counts { accepted, pruned, ..Counts::default() };
-    for table in ["delivery", "delivery_log"] {
-        let sql = format!("SELECT status, count(*) FROM {table} WHERE {meant} GROUP BY status");
+    // A day that leaves the log is counted until it is counted as pruned.
+    let leaving = work.all("SELECT name, up_to FROM log_leaving", &[], |row| {
+        let mut at = Cells::of(row);
+        Ok((at.take::<String>()?, at.take::<Key>()?))
+    });
+    let leaving = leaving.await?.into_iter().filter(|(name, _)| partitions::is_day(name));
+    let leaving = leaving.map(|(name, up_to)| format!("{name} WHERE id > '{:032x}'::uuid AND", up_to.number()));
+    for source in ["delivery WHERE", "delivery_log WHERE"].map(str::to_owned).into_iter().chain(leaving) {
+        let sql = format!("SELECT status, count(*) FROM {source} {meant} GROUP BY status");
         let found = work
             .all(&sql, &[&id], |row| {
                 let mut at = Cells::of(row);

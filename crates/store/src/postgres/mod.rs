@@ -6,6 +6,7 @@
 
 mod alerts;
 mod answers;
+mod at_once;
 mod audit;
 mod bodies;
 mod calls;
@@ -18,6 +19,8 @@ mod deferrals;
 mod endpoints;
 mod events;
 mod failures;
+#[cfg(any(test, feature = "conformance"))]
+pub mod filling;
 mod filter;
 mod group;
 mod health;
@@ -30,6 +33,7 @@ mod listing;
 mod lookups;
 mod open;
 mod ownership;
+mod partitions;
 mod people;
 mod positions;
 mod queues;
@@ -43,7 +47,7 @@ mod signals;
 mod sources;
 mod streams;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod topics;
 mod value;
 mod verbs;
@@ -59,7 +63,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use deadpool_postgres::Pool;
-use postrider_core::log;
+use postrider_core::{Timestamp, log};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -70,7 +75,10 @@ use signals::{Bell, Ear};
 use work::{Context, Counters};
 use writer::Run;
 
+pub(crate) use columns::storable;
 pub use open::{Database, Schema};
+pub(crate) use open::{told, way_in};
+pub(crate) use partitions::reach_back;
 pub use work::LeaseClock;
 
 /// What an operator may set.
@@ -102,6 +110,8 @@ pub struct PostgresStore {
     ear: Ear,
     /// Tells other processes what this one did.
     telling: Mutex<Option<JoinHandle<()>>>,
+    /// The runtime that carries each call while its caller's thread stands still; `None`: callers wait as for anything.
+    carrier: Option<Handle>,
 }
 
 /// Each kind of work has its own, so that none waits behind another.
@@ -164,6 +174,17 @@ impl PostgresStore {
     /// the schema; `Corrupt` when the schema has tables of another program.
     pub async fn open(database: &Database, options: PostgresOptions) -> Result<Self, StoreError> {
         let name = open::prepare(database).await.map_err(|fault| opening(database, fault.into()))?;
+        open::refuse_unfinished(database).await.map_err(|fault| opening(database, fault.into()))?;
+        PostgresStore::start(database, options, name)
+    }
+
+    /// As `open`, also where another store is being moved into it.
+    pub(crate) async fn open_unfinished(database: &Database, options: PostgresOptions) -> Result<Self, StoreError> {
+        let name = open::prepare(database).await.map_err(|fault| opening(database, fault.into()))?;
+        PostgresStore::start(database, options, name)
+    }
+
+    fn start(database: &Database, options: PostgresOptions, name: String) -> Result<Self, StoreError> {
         let context = Arc::new(Context {
             limits: options.limits,
             lease_clock: options.lease_clock,
@@ -182,7 +203,7 @@ impl PostgresStore {
         tokio::spawn(signals::listen(database.clone(), channel.clone(), name.clone(), signals));
         let telling = tokio::spawn(signals::tell(Arc::clone(&context), readers.pool.clone(), channel, name));
         let telling = Mutex::new(Some(telling));
-        Ok(PostgresStore { lanes, readers, writers, context, closing, ear, telling })
+        Ok(PostgresStore { lanes, readers, writers, context, closing, ear, telling, carrier: None })
     }
 
     /// What the lanes have done since the store was opened.
@@ -190,11 +211,44 @@ impl PostgresStore {
         self.context.counters.read()
     }
 
-    /// For tests: what is left when the process of a worker has died and its lease has run out.
-    #[cfg(any(test, feature = "conformance"))]
+    /// For the simulator, on the runtime that is to carry its connections: every verb is answered at once on the calling task, whose own
+    /// runtime may stand still meanwhile. Every lease ends, as with the process that had the database for itself.
+    ///
+    /// # Errors
+    /// As [`PostgresStore::open`].
+    pub async fn open_inline(database: &Database, options: PostgresOptions) -> Result<Self, StoreError> {
+        let mut store = PostgresStore::open(database, options).await?;
+        store.end_all_leases().await?;
+        store.carrier = Some(Handle::current());
+        Ok(store)
+    }
+
+    /// What is left when the process of a worker has died and its lease has run out.
     pub async fn end_all_leases(&self) -> Result<(), StoreError> {
         use futures_util::FutureExt as _;
         self.lease((), |work, ()| ownership::end_all_leases(work).boxed()).await
+    }
+
+    /// Outside the lanes: it changes tables, and what it has to wait for must not keep anybody else waiting.
+    async fn look_after_partitions(&self, log_before: Timestamp) -> Result<(), StoreError> {
+        let looked = async {
+            let mut client = self.writers.get().await?;
+            partitions::look_after(&mut client, Some(log_before.as_millis())).await
+        };
+        self.at_once(looked).await.map_err(|fault: failures::Fault| fault.into())
+    }
+
+    async fn at_once<F: Future>(&self, call: F) -> F::Output {
+        at_once::at_once(self.carrier.as_ref(), call).await
+    }
+
+    /// A batch of one of the lanes that know batches.
+    async fn submit<T>(&self, lane: &Lane, job: Job, answer: group::Answer<T>) -> Result<T, StoreError> {
+        let submitted = async {
+            lane.send(job).await?;
+            answered(answer).await
+        };
+        self.at_once(submitted).await
     }
 
     async fn write<D: Send + Sync + 'static, T: Send + 'static>(
@@ -202,7 +256,7 @@ impl PostgresStore {
         data: D,
         verb: Run<D, T>,
     ) -> Result<T, StoreError> {
-        self.lanes.other.call(data, verb).await
+        self.at_once(self.lanes.other.call(data, verb)).await
     }
 
     async fn lease<D: Send + Sync + 'static, T: Send + 'static>(
@@ -210,15 +264,15 @@ impl PostgresStore {
         data: D,
         verb: Run<D, T>,
     ) -> Result<T, StoreError> {
-        self.lanes.lease.call(data, verb).await
+        self.at_once(self.lanes.lease.call(data, verb)).await
     }
 
     async fn read<D: Sync, T>(&self, data: D, verb: Run<D, T>) -> Result<T, StoreError> {
-        self.readers.read(&data, verb).await
+        self.at_once(self.readers.read(&data, verb)).await
     }
 
     async fn read_together<D: Sync, T>(&self, data: D, verb: Run<D, T>) -> Result<T, StoreError> {
-        self.readers.on_snapshot(&data, verb).await
+        self.at_once(self.readers.on_snapshot(&data, verb)).await
     }
 
     async fn shut(&self) -> Result<(), StoreError> {

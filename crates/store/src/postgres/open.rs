@@ -15,6 +15,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::failures::{Fault, Outcome, causes};
 use super::schema;
 use crate::StoreError;
+use crate::moving::MARK;
 
 /// A database that does not answer a connection within this long is not there.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -256,6 +257,40 @@ async fn prepare_with(client: &mut tokio_postgres::Client, database: &Database) 
     schema::migrate(client, database.schema()).await?;
     let row = client.query_one("SELECT gen_random_uuid()::text", &[]).await?;
     Ok(row.try_get(0)?)
+}
+
+/// A connection of its own to a schema that is up to date, for whoever wants its rows and not its verbs.
+pub(crate) async fn way_in(database: &Database) -> Result<tokio_postgres::Client, StoreError> {
+    let entered = async {
+        prepare(database).await?;
+        let (client, connection) = database.connect().await?;
+        tokio::spawn(connection);
+        Ok(client)
+    };
+    entered.await.map_err(|fault: Fault| super::opening(database, fault.into()))
+}
+
+/// What the database says to whoever has its rows.
+pub(crate) fn told(error: tokio_postgres::Error) -> StoreError {
+    Fault::from(error).into()
+}
+
+/// A store that another one is being moved into has only a part of it, and nobody serves that.
+///
+/// # Errors
+/// `Unavailable` when it is one.
+pub(super) async fn refuse_unfinished(database: &Database) -> Outcome<()> {
+    let (client, connection) = database.connect().await?;
+    let carried = tokio::spawn(connection);
+    let found = client.query_opt("SELECT 1 FROM value WHERE name = $1", &[&MARK]).await;
+    drop(client);
+    let _ = carried.await;
+    match found? {
+        Some(_) => Err(Fault::Refused(StoreError::Unavailable(
+            "a store is being moved into it and is not whole yet: run the same `postrider migrate` again, which goes on where it was".to_owned(),
+        ))),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

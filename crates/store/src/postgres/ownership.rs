@@ -184,8 +184,7 @@ async fn take(
     Ok(taken)
 }
 
-/// For tests that end a process without waiting for its leases to run out.
-#[cfg(any(test, feature = "conformance"))]
+/// For whoever ends a process without waiting for its leases to run out.
 pub(super) async fn end_all_leases(work: &Work) -> Outcome<()> {
     let sql = format!("UPDATE queue SET owner = NULL, wanted = {HAS_WAITING} WHERE owner IS NOT NULL");
     work.execute(&sql, &[]).await?;

@@ -1,6 +1,7 @@
 //! What may go, goes in bounded steps. Never what waits, nor a dead letter, nor what a subscription is still owed (D41).
 //!
-//! Several servers may prune at once: what another one has in hand is left to it.
+//! Several servers may prune at once: what another one has in hand is left to it. Of the log whole days go (`partitions`): here what their
+//! rows refer to is given back. What is in no day's partition goes row by row.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +14,20 @@ use super::key::Key;
 use super::queues::Left;
 use super::rows::Cells;
 use super::work::Work;
+use super::partitions::{self, DAY};
 use super::{bodies, queues};
-use crate::Pruned;
+use crate::{Pruned, StoreError};
 
 pub(super) async fn prune(work: &Work, log_before: Timestamp, now: Timestamp, rows_max: u32) -> Outcome<Pruned> {
     let mut pruned = Pruned::default();
     let mut bodies_used = Vec::new();
-    prune_log(work, log_before, rows_max, &mut pruned, &mut bodies_used).await?;
+    give_back(work, rows_max, &mut pruned, &mut bodies_used).await?;
+    if pruned.deliveries == 0 {
+        // Whoever keeps less than a day does not wait for it to end.
+        let keeps_days = now.as_millis() - log_before.as_millis() >= DAY;
+        let tables: &[&str] = if keeps_days { &NO_DAYS } else { &["delivery_log"] };
+        prune_log(work, tables, log_before, rows_max, &mut pruned, &mut bodies_used).await?;
+    }
     prune_topics(work, now, rows_max, &mut pruned, &mut bodies_used).await?;
     pruned.bodies = bodies::drop_uses(work, bodies_used).await?;
     let rows_max = i64::from(rows_max);
@@ -40,20 +48,76 @@ pub(super) async fn prune(work: &Work, log_before: Timestamp, now: Timestamp, ro
     Ok(pruned)
 }
 
-pub(super) const OLD_LOG_SQL: &str = "SELECT id, connection_id, body_id, original_body_id FROM delivery_log WHERE ended_at < $1 \
-     ORDER BY ended_at LIMIT $2 FOR UPDATE SKIP LOCKED";
+/// Of a day that has left the log: the attempts and bodies of its next rows, and their counts. When there are none, its table is dropped.
+async fn give_back(
+    work: &Work,
+    rows_max: u32,
+    pruned: &mut Pruned,
+    bodies_used: &mut Vec<Key>,
+) -> Outcome<()> {
+    let leaving = "SELECT name, up_to FROM log_leaving ORDER BY name LIMIT 1 FOR UPDATE SKIP LOCKED";
+    let read = |row: &tokio_postgres::Row| {
+        let mut at = Cells::of(row);
+        Ok((at.take::<String>()?, at.take::<Key>()?))
+    };
+    let Some((name, up_to)) = work.first(leaving, &[], read).await? else { return Ok(()) };
+    if !partitions::is_day(&name) {
+        return Err(StoreError::Corrupt(format!("`{name}` is no day of the log")).into());
+    }
+    let sql = format!(
+        "SELECT id, connection_id, body_id, original_body_id FROM {name} WHERE id > $1 ORDER BY id LIMIT $2"
+    );
+    let ended = ended(work, &sql, &[&up_to, &i64::from(rows_max)], pruned, bodies_used).await?;
+    match ended.last() {
+        Some(last) => work.execute("UPDATE log_leaving SET up_to = $2 WHERE name = $1", &[&name, last]).await?,
+        None => {
+            work.execute(&format!("DROP TABLE {name}"), &[]).await?;
+            work.execute("DELETE FROM log_leaving WHERE name = $1", &[&name]).await?
+        }
+    };
+    Ok(())
+}
+
+/// What is in no day's partition.
+const NO_DAYS: [&str; 2] = ["delivery_log_before", "delivery_log_rest"];
+
+pub(super) fn old_log_sql(table: &str) -> String {
+    format!(
+        "SELECT id, connection_id, body_id, original_body_id FROM {table} WHERE ended_at < $1 \
+         ORDER BY ended_at LIMIT $2 FOR UPDATE SKIP LOCKED"
+    )
+}
 
 async fn prune_log(
     work: &Work,
+    tables: &[&str],
     log_before: Timestamp,
     rows_max: u32,
     pruned: &mut Pruned,
     bodies_used: &mut Vec<Key>,
 ) -> Outcome<()> {
+    for table in tables {
+        let params: [Param<'_>; 2] = [&log_before.as_millis(), &i64::from(rows_max)];
+        let ended = ended(work, &old_log_sql(table), &params, pruned, bodies_used).await?;
+        if !ended.is_empty() {
+            work.execute(&format!("DELETE FROM {table} WHERE id = ANY($1)"), &[&ended]).await?;
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// What the rows of this statement refer to goes or is counted, but for the rows themselves.
+async fn ended(
+    work: &Work,
+    sql: &str,
+    params: &[Param<'_>],
+    pruned: &mut Pruned,
+    bodies_used: &mut Vec<Key>,
+) -> Outcome<Vec<Key>> {
     let mut left: BTreeMap<QueueId, Left> = BTreeMap::new();
-    let params: [Param<'_>; 2] = [&log_before.as_millis(), &i64::from(rows_max)];
-    let ended = work
-        .all(OLD_LOG_SQL, &params, |row| {
+    let ended: Vec<Key> = work
+        .all(sql, params, |row| {
             let mut at = Cells::of(row);
             let id: Key = at.take()?;
             left.entry(QueueId::from_u128(at.id()?)).or_default().pruned += 1;
@@ -61,16 +125,13 @@ async fn prune_log(
             bodies_used.extend(at.take::<Option<Key>>()?);
             Ok(id)
         })
-        .await;
-    let ended = ended?;
-    if ended.is_empty() {
-        return Ok(());
+        .await?;
+    if !ended.is_empty() {
+        pruned.attempts += work.execute("DELETE FROM attempt WHERE delivery_id = ANY($1)", &[&ended]).await?;
+        queues::count_left(work, &left).await?;
+        pruned.deliveries += ended.len() as u64;
     }
-    pruned.attempts = work.execute("DELETE FROM attempt WHERE delivery_id = ANY($1)", &[&ended]).await?;
-    work.execute("DELETE FROM delivery_log WHERE id = ANY($1)", &[&ended]).await?;
-    queues::count_left(work, &left).await?;
-    pruned.deliveries = ended.len() as u64;
-    Ok(())
+    Ok(ended)
 }
 
 async fn prune_topics(

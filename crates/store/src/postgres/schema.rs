@@ -5,23 +5,41 @@
 
 use super::failures::{Fault, Outcome};
 use super::open::Schema;
+use super::partitions;
 use crate::StoreError;
 
-/// One entry a version, applied in order; the table `version` says how far. An entry that was ever released is never changed.
-const MIGRATIONS: &[&str] = &[FIRST];
+/// One entry a version, applied in order; the table `version` says how far. An entry that was ever released is never changed, and servers
+/// of the version before go on working while it is applied, and after it.
+const MIGRATIONS: &[Step] = &[Step::Statements(FIRST), Step::LogByDays];
+
+enum Step {
+    /// In one transaction, with the version.
+    Statements(&'static str),
+    /// What has to read a large table must not hold anybody up meanwhile, so it is no single transaction.
+    LogByDays,
+}
 
 /// Servers that start together take turns.
 const LOCK: i64 = 0x706f_7374_7269_6465;
 
-/// Brings the schema to the newest version, each step in a transaction of its own.
+/// Brings the schema to the newest version. Others that start meanwhile wait for it.
 ///
 /// # Errors
 /// `Unavailable` when a newer server has written it.
 pub(super) async fn migrate(client: &mut tokio_postgres::Client, schema: &Schema) -> Outcome<()> {
+    client.batch_execute("SET lock_timeout = '10min'").await?;
+    client.execute("SELECT pg_advisory_lock($1)", &[&LOCK]).await?;
+    client.batch_execute("RESET lock_timeout").await?;
+    let migrated = migrate_alone(client, schema).await;
+    // Whatever came of it; the end of the connection would do the same.
+    client.execute("SELECT pg_advisory_unlock($1)", &[&LOCK]).await?;
+    migrated
+}
+
+async fn migrate_alone(client: &mut tokio_postgres::Client, schema: &Schema) -> Outcome<()> {
     let known = i64::try_from(MIGRATIONS.len()).expect("a handful of migrations");
-    for version in 1.. {
+    loop {
         let step = client.transaction().await?;
-        step.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
         let found = found_version(&step, schema).await?;
         if found > known {
             return Err(Fault::Refused(StoreError::Unavailable(format!(
@@ -29,17 +47,23 @@ pub(super) async fn migrate(client: &mut tokio_postgres::Client, schema: &Schema
             ))));
         }
         if found == known {
-            return Ok(());
-        }
-        if found >= version {
-            continue;
+            step.commit().await?;
+            break;
         }
         let index = usize::try_from(found).map_err(|_| StoreError::Corrupt(format!("schema version {found}")))?;
-        step.batch_execute(MIGRATIONS[index]).await?;
-        step.execute("UPDATE version SET version = $1", &[&version]).await?;
-        step.commit().await?;
+        match MIGRATIONS[index] {
+            Step::Statements(statements) => {
+                step.batch_execute(statements).await?;
+                step.execute("UPDATE version SET version = $1", &[&(found + 1)]).await?;
+                step.commit().await?;
+            }
+            Step::LogByDays => {
+                step.commit().await?;
+                partitions::divide(client, found + 1).await?;
+            }
+        }
     }
-    Ok(())
+    partitions::look_after(client, None).await
 }
 
 /// 0 for a schema without our tables, which is made where it is not there.
@@ -69,7 +93,7 @@ async fn found_version(step: &tokio_postgres::Transaction<'_>, schema: &Schema) 
 ///
 /// Hot rows and log rows have the same columns, but for the place in the queue. Bodies are apart from them, so that moving a delivery to
 /// the log moves no body. Every index on `delivery` is partial or small, since each is paid for twice in a delivery's life.
-const FIRST: &str = r#"
+pub(super) const FIRST: &str = r#"
 CREATE TABLE value (name text PRIMARY KEY, value text NOT NULL);
 
 CREATE TABLE project (id uuid PRIMARY KEY, name text COLLATE "C" NOT NULL UNIQUE, settings text NOT NULL, created_at bigint NOT NULL);

@@ -15,7 +15,7 @@ use postrider_core::{Timestamp, Wait};
 use super::group::{Batch, Job};
 use super::window::Claim;
 use super::{
-    PostgresStore, answered, commands, configuration, configure, intake, listing, lookups, ownership, retention,
+    PostgresStore, commands, configuration, configure, intake, listing, lookups, ownership, retention,
     topics, window,
 };
 use crate::configure::{ConfigChange, StoreConfigure};
@@ -28,8 +28,7 @@ use crate::{
 impl Store for PostgresStore {
     async fn enqueue(&self, batch: Vec<NewDelivery>) -> Result<Vec<Enqueued>, StoreError> {
         let (batch, answer) = Batch::new(batch);
-        self.lanes.intake.send(Job::Enqueue(batch)).await?;
-        answered(answer).await
+        self.submit(&self.lanes.intake, Job::Enqueue(batch), answer).await
     }
 
     async fn record_calls(&self, batch: Vec<CallRecord>) -> Result<(), StoreError> {
@@ -85,8 +84,8 @@ impl Store for PostgresStore {
 
     async fn claim(&self, lease: QueueLease, now: Timestamp, limit: WindowLimit) -> Result<Vec<Loaded>, StoreError> {
         let (batch, answer) = Batch::new(vec![Claim { lease, now, limit }]);
-        self.lanes.settle.send(Job::Claim(batch)).await?;
-        answered(answer).await?.pop().flatten().ok_or(StoreError::LeaseLost)
+        let claimed = self.submit(&self.lanes.settle, Job::Claim(batch), answer).await;
+        claimed?.pop().flatten().ok_or(StoreError::LeaseLost)
     }
 
     async fn next_due(&self, lease: QueueLease) -> Result<Option<Timestamp>, StoreError> {
@@ -100,8 +99,7 @@ impl Store for PostgresStore {
 
     async fn settle(&self, batch: Vec<Settlement>) -> Result<Vec<Settled>, StoreError> {
         let (batch, answer) = Batch::new(batch);
-        self.lanes.settle.send(Job::Settle(batch)).await?;
-        answered(answer).await
+        self.submit(&self.lanes.settle, Job::Settle(batch), answer).await
     }
 
     async fn submit_command(&self, command: Command, now: Timestamp) -> Result<bool, StoreError> {
@@ -185,6 +183,7 @@ impl Store for PostgresStore {
     }
 
     async fn prune(&self, log_before: Timestamp, now: Timestamp, rows_max: u32) -> Result<Pruned, StoreError> {
+        self.look_after_partitions(log_before).await?;
         let data = (log_before, now, rows_max);
         self.write(data, |work, (before, now, max)| retention::prune(work, *before, *now, *max).boxed()).await
     }

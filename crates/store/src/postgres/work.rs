@@ -31,6 +31,10 @@ pub enum LeaseClock {
     Caller,
 }
 
+/// Every statement that this process has run, for the test of their plans.
+#[cfg(test)]
+pub(super) static SEEN: Mutex<std::collections::BTreeSet<String>> = Mutex::new(std::collections::BTreeSet::new());
+
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub statements: AtomicU64,
@@ -123,8 +127,17 @@ impl Work {
         self.context.counters.statements.fetch_add(1, Ordering::Relaxed);
     }
 
+    #[cfg(test)]
+    fn note(&self, sql: &str) {
+        SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(sql.to_owned());
+    }
+
+    #[cfg(not(test))]
+    const fn note(&self, _: &str) {}
+
     /// How many rows it changed.
     pub async fn execute(&self, sql: &str, params: &[Param<'_>]) -> Outcome<u64> {
+        self.note(sql);
         let client = self.client()?;
         let statement = client.prepare_cached(sql).await?;
         let changed = client.execute(&statement, params).await?;
@@ -143,6 +156,7 @@ impl Work {
     }
 
     pub async fn rows(&self, sql: &str, params: &[Param<'_>]) -> Outcome<Vec<Row>> {
+        self.note(sql);
         let client = self.client()?;
         let statement = client.prepare_cached(sql).await?;
         Ok(client.query(&statement, params).await?)

@@ -68,6 +68,8 @@ use group::Job;
 use readers::Readers;
 use work::{Counters, Work};
 
+pub(crate) use open::Alone;
+
 /// What an operator may set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SqliteOptions {
@@ -229,6 +231,7 @@ fn prepared(
     counters: &Arc<Counters>,
 ) -> Result<Work, StoreError> {
     schema::migrate(&connection)?;
+    open::leave_move(&connection)?;
     let work = Work::new(connection, limits, space, Arc::clone(counters));
     work.begin()?;
     ownership::end_all_leases(&work).inspect_err(|_| work.roll_back())?;

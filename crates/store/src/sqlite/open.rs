@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 
-use super::disk::make_for_owner;
+use super::disk::{FileLock, make_for_owner};
+use super::schema;
 use crate::StoreError;
+use crate::moving::MARK;
 
 /// Only a checkpoint that cuts the WAL ever holds the writer up, and shortly.
 const BUSY: Duration = Duration::from_secs(5);
@@ -95,4 +97,48 @@ pub(super) fn inline(database: Option<&Path>) -> Result<Connection, StoreError> 
     let connection = writer(database)?;
     connection.execute_batch("PRAGMA synchronous = OFF; PRAGMA wal_autocheckpoint = 1000;")?;
     Ok(connection)
+}
+
+/// A store that nobody else has, with its schema up to date and no lease left, for whoever wants its rows and not its verbs.
+pub(crate) struct Alone {
+    pub connection: Connection,
+    _lock: FileLock,
+}
+
+impl Alone {
+    /// # Errors
+    /// `Unavailable` when it is not there, a server has it, or a newer one wrote it; `Corrupt` when it is no store.
+    pub fn open(database: &Path) -> Result<Self, StoreError> {
+        if !database.is_file() {
+            return Err(StoreError::Unavailable(format!("there is no file `{}`", database.display())));
+        }
+        Alone::open_file(database).map_err(opening(database))
+    }
+
+    fn open_file(database: &Path) -> Result<Self, StoreError> {
+        let lock = FileLock::take(database)?;
+        let connection = writer(database)?;
+        schema::migrate(&connection)?;
+        connection.execute_batch("BEGIN IMMEDIATE; UPDATE queue SET owner = NULL; DELETE FROM worker; COMMIT;")?;
+        Ok(Alone { connection, _lock: lock })
+    }
+}
+
+/// Whoever serves a store that is being moved makes it another one: the move does not go on from it. One that was moved is not served any
+/// more, since two live copies would deliver everything twice (D08).
+pub(super) fn leave_move(connection: &Connection) -> Result<(), StoreError> {
+    let sql = "SELECT value ->> 'state' = 'moved', value ->> 'to' FROM value WHERE name = ?1";
+    let found: Option<(bool, String)> =
+        connection.query_row(sql, [MARK], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    match found {
+        Some((true, to)) => Err(StoreError::Unavailable(format!(
+            "it was moved to the {to}, and two live copies would deliver everything twice: serve that one; to use this one again all the same, \
+             run `postrider migrate --take-back` first"
+        ))),
+        Some((false, _)) => {
+            connection.execute("DELETE FROM value WHERE name = ?1", [MARK])?;
+            Ok(())
+        }
+        None => Ok(()),
+    }
 }

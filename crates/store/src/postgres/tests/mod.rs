@@ -2,9 +2,11 @@
 //!
 //! The server is found by `POSTRIDER_TEST_POSTGRES`, or at the local socket; the test command starts one where none is.
 
+mod at_size;
 mod cut;
 mod opening;
 mod outcomes;
+mod partitions;
 mod plans;
 mod several;
 
@@ -26,12 +28,12 @@ fn server() -> String {
 }
 
 /// A schema of its own, which goes with the value.
-struct TestSchema {
+pub(crate) struct TestSchema {
     name: String,
 }
 
 impl TestSchema {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let number = LAST.fetch_add(1, Ordering::Relaxed);
         TestSchema { name: format!("test_{}_{number}", std::process::id()) }
@@ -44,12 +46,12 @@ impl TestSchema {
         format!("{server}{more}schema={0}&application_name={0}", self.name)
     }
 
-    fn database(&self) -> Database {
+    pub(crate) fn database(&self) -> Database {
         Database::parse(&self.url()).unwrap()
     }
 
     /// Runs statements on a connection of their own.
-    async fn run(&self, sql: &str) -> Result<(), tokio_postgres::Error> {
+    pub(crate) async fn run(&self, sql: &str) -> Result<(), tokio_postgres::Error> {
         let (client, connection) = self.database().connect().await.unwrap();
         let carried = tokio::spawn(connection);
         let done = client.batch_execute(sql).await;

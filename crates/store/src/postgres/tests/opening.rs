@@ -18,7 +18,7 @@ async fn a_schema_of_a_newer_server_is_refused_and_left_as_it_is() {
     test.schema.run("UPDATE version SET version = 99").await.unwrap();
     let error = refused(&test.schema).await;
     assert!(matches!(&error, StoreError::Unavailable(why) if why.contains("version 99")), "{error}");
-    test.schema.run("UPDATE version SET version = 1").await.unwrap();
+    test.schema.run("UPDATE version SET version = 2").await.unwrap();
     PostgresStore::open(&test.schema.database(), PostgresOptions::default()).await.unwrap();
 }
 

@@ -9,11 +9,11 @@ use crate::postgres::{
 use crate::{DeadLetterFilter, DeliveryFilter};
 
 /// How many parameters the statement has.
-fn parameters(sql: &str) -> usize {
-    (1..=40).rev().find(|number| sql.contains(&format!("${number}"))).unwrap_or(0)
+pub(super) fn parameters(sql: &str) -> usize {
+    (1..=60).rev().find(|number| sql.contains(&format!("${number}"))).unwrap_or(0)
 }
 
-async fn plan(client: &tokio_postgres::Client, sql: &str) -> String {
+pub(super) async fn plan(client: &tokio_postgres::Client, sql: &str) -> String {
     let nulls = vec!["NULL"; parameters(sql)].join(", ");
     let called = if nulls.is_empty() { "asked".to_owned() } else { format!("asked({nulls})") };
     client.batch_execute(&format!("PREPARE asked AS {sql}")).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
@@ -57,12 +57,13 @@ fn hot_statements() -> Vec<(String, Vec<&'static str>)> {
         (workforce::free_count_sql(), vec!["queue_wanted", "queue_by_owner", "delivery_waiting"]),
         one(ownership::OWNED_SQL, "queue_by_owner"),
         one(commands::OPEN_SQL, "command_open"),
-        (lookups::delivery_sql(), vec!["delivery_pkey", "delivery_log_pkey"]),
+        (lookups::delivery_sql(), vec!["delivery_pkey", "log_before_by_id", "_id_ended_at_idx"]),
+        (intake::KNOWN_SQL.to_owned(), vec!["delivery_pkey", "_id_ended_at_idx"]),
         (lookups::dead_letter_sql("id", all), vec!["delivery_dead_by_arrival"]),
         one(&format!("{} WHERE queue.id = $1", lookups::SUMMARY_SQL), "delivery_waiting"),
         (listing::line_sql(), vec!["delivery_line"]),
         (listing::due_sql(), vec!["delivery_due"]),
-        one(retention::OLD_LOG_SQL, "log_by_end"),
+        (retention::old_log_sql("delivery_log_before"), vec!["log_before_by_end"]),
         (jobs::page_sql(), vec!["job_by_project"]),
         one(&health::failing_sql(), "endpoint_failing"),
     ]
@@ -101,7 +102,8 @@ async fn r15_every_stream_of_a_list_goes_along_its_index() {
             for order in [Order::NewestFirst, Order::OldestFirst] {
                 for sql in [stream.rows_sql(&conditions, order), stream.place_sql(order)] {
                     let plan = plan(&client, &sql).await;
-                    assert!(!plan.contains("Seq Scan") && !plan.contains("Sort"), "{sql}\n{plan}");
+                    // What several partitions have in order is merged; nothing is sorted.
+                    assert!(!plan.contains("Seq Scan") && !plan.contains("Sort  ("), "{sql}\n{plan}");
                 }
             }
         }
