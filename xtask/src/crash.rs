@@ -51,7 +51,9 @@ fn parsed(args: &[String]) -> Result<Run, String> {
             ("--rounds", false) | ("--messages", true) => return Err(format!("`{word}` is at least 1")),
             ("--seed", _) => run.seed = Some(number),
             (_, false) => return Err(format!("`{word}` is unknown; there are --rounds N, --seed N and --postgres")),
-            (_, true) => return Err(format!("`{word}` is unknown with --postgres; there are --messages N and --seed N")),
+            (_, true) => {
+                return Err(format!("`{word}` is unknown with --postgres; there are --messages N and --seed N"));
+            }
         }
     }
     Ok(run)

@@ -127,7 +127,8 @@ async fn fill(data: &Path, remote: &Mirror) -> BTreeMap<&'static str, Vec<Value>
     cli.done(&["topics", "create", "orders"]).await;
     cli.done(&["keys", "create", "reader", "--scope", "read"]).await;
     let post = async |path: &str, body: &Value| {
-        let (status, answer) = api.call("POST", &format!("/api/v1/projects/default{path}"), &body.to_string()).await.unwrap();
+        let (status, answer) =
+            api.call("POST", &format!("/api/v1/projects/default{path}"), &body.to_string()).await.unwrap();
         assert!((200..300).contains(&status), "POST {path}: {status} {answer}");
     };
     post("/endpoints", &json!({"url": "https://example.org/hook", "description": "one"})).await;

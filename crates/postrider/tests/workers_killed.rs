@@ -182,7 +182,11 @@ async fn z13_workers_on_one_database_are_killed_and_nothing_is_lost() {
     delivered(&api, &receiver, each * accepted.len() as u64).await;
     stop.store(true, Ordering::Relaxed);
     let kills = killing.await.unwrap();
-    println!("all stored after {:.0} s, all delivered after {:.0} s", stored_after.as_secs_f64(), began.elapsed().as_secs_f64());
+    println!(
+        "all stored after {:.0} s, all delivered after {:.0} s",
+        stored_after.as_secs_f64(),
+        began.elapsed().as_secs_f64()
+    );
     check(&database, &receiver, &accepted, kills, seed);
     server.stop().await;
 }

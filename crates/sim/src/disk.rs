@@ -75,7 +75,8 @@ impl Schema {
         let more = if self.server.contains('?') { '&' } else { '?' };
         let url = format!("{}{more}schema={}", self.server, self.name);
         let database = Database::parse(&url).map_err(|error| error.to_string())?;
-        let options = PostgresOptions { lease_clock: LeaseClock::Caller, connections_max: 8, ..PostgresOptions::default() };
+        let options =
+            PostgresOptions { lease_clock: LeaseClock::Caller, connections_max: 8, ..PostgresOptions::default() };
         let store = carrier.block_on(PostgresStore::open_inline(&database, options));
         let store = Arc::new(store.map_err(|error| error.to_string())?);
         *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&store));

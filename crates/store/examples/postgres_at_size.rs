@@ -64,8 +64,14 @@ async fn lists(store: &PostgresStore) {
         ("first page of one connection", DeliveryFilter { connection_id: Some(connection), ..of(vec![]) }),
         ("first page of what succeeded", of(vec![Status::Success])),
         ("first page of the dead letters", of(vec![Status::Dlq])),
-        ("first page of timeouts (none)", DeliveryFilter { failure: Some(Failure::Timeout), ..of(vec![Status::Failed]) }),
-        ("search by a caller's correlation id (none)", DeliveryFilter { cid: Some("order 7".to_owned()), ..of(vec![]) }),
+        (
+            "first page of timeouts (none)",
+            DeliveryFilter { failure: Some(Failure::Timeout), ..of(vec![Status::Failed]) },
+        ),
+        (
+            "search by a caller's correlation id (none)",
+            DeliveryFilter { cid: Some("order 7".to_owned()), ..of(vec![]) },
+        ),
     ] {
         measured(what, async || {
             store.deliveries(&filter, PageRequest { limit: 50, cursor: None }).await.unwrap();

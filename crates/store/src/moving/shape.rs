@@ -41,11 +41,7 @@ pub(super) async fn of_all(source: &Source, target: &Target) -> Result<Vec<Shape
 }
 
 /// Every column of the target has its value, and every column of the source its place.
-pub(super) fn matched(
-    table: &Table,
-    has: &[String],
-    wanted: Vec<(String, String)>,
-) -> Result<Vec<Column>, StoreError> {
+pub(super) fn matched(table: &Table, has: &[String], wanted: Vec<(String, String)>) -> Result<Vec<Column>, StoreError> {
     let odd = |what: String| StoreError::Corrupt(format!("the table `{}` cannot be moved: {what}", table.name));
     let mut columns = Vec::with_capacity(wanted.len());
     for (name, type_name) in wanted {

@@ -117,7 +117,8 @@ impl Source {
             rows.push(cells);
             let is_full = rows.len() == rows_max || bytes >= bytes_max;
             if is_full {
-                let keys: Result<Vec<Key>, _> = (0..shape.order.len()).map(|at| Ok(Key::of(row.get_ref(at)?))).collect();
+                let keys: Result<Vec<Key>, _> =
+                    (0..shape.order.len()).map(|at| Ok(Key::of(row.get_ref(at)?))).collect();
                 last = Some(keys.map_err(|error: rusqlite::Error| StoreError::from(error))?);
                 break;
             }

@@ -7,7 +7,7 @@ use super::tables::{SOURCE_ONLY, TABLES, TARGET_ONLY};
 use super::*;
 use crate::conformance::fixture::{World, at};
 use crate::postgres::tests::TestSchema;
-use crate::{SqliteOptions, SqliteStore, Store};
+use crate::{SqliteOptions, SqliteStore, Store, StoreRead};
 
 fn names(rows: Vec<String>) -> BTreeSet<String> {
     rows.into_iter().collect()
@@ -117,7 +117,10 @@ async fn p03_a_target_with_something_in_it_and_one_that_differs_are_refused() {
     drop(moving);
     schema.run("DELETE FROM value WHERE name = 'store.moving'").await.unwrap();
     let refused = Move::begin(&file, &schema.database(), at(0)).await.err().unwrap();
-    assert!(matches!(&refused, StoreError::Conflict(why) if why.contains("not empty") && why.contains("project")), "{refused}");
+    assert!(
+        matches!(&refused, StoreError::Conflict(why) if why.contains("not empty") && why.contains("project")),
+        "{refused}"
+    );
 }
 
 // proves: P03 (a source that went on is not gone on with)

@@ -39,8 +39,7 @@ pub async fn fill(store: &PostgresStore, database: &Database, sizes: Sizes, told
     let row = client.query_one("SELECT (extract(epoch FROM now()) * 1000)::bigint", &[]).await.unwrap();
     let began = row.get::<_, i64>(0) - sizes.days * DAY;
     reach_back(&mut client, began).await.unwrap();
-    let keys: Vec<String> =
-        connections.iter().map(|one| format!("'{:032x}'::uuid", one.id.as_u128())).collect();
+    let keys: Vec<String> = connections.iter().map(|one| format!("'{:032x}'::uuid", one.id.as_u128())).collect();
     let filler = Filler { client, queue: format!("(ARRAY[{}])[1 + g % {}]", keys.join(", "), keys.len()) };
     let step = (sizes.days * DAY / sizes.ended.max(1)).max(1);
     for first in (0..sizes.ended).step_by(PIECE as usize) {
@@ -53,7 +52,11 @@ pub async fn fill(store: &PostgresStore, database: &Database, sizes: Sizes, told
     filler.dead(sizes.dead, began).await;
     told("dead", sizes.dead);
     filler.count().await;
-    filler.client.batch_execute("ANALYZE delivery, delivery_log, attempt, body, queue, queue_entry, queue_exit").await.unwrap();
+    filler
+        .client
+        .batch_execute("ANALYZE delivery, delivery_log, attempt, body, queue, queue_entry, queue_exit")
+        .await
+        .unwrap();
 }
 
 /// One delivered, one dead and one that waits.
@@ -116,7 +119,13 @@ impl Filler {
         let bodies = [("id", body), ("uses", "1".to_owned())];
         self.copies("body", "SELECT * FROM body ORDER BY id LIMIT 1", numbers, &bodies).await;
         let attempts = [("delivery_id", delivery), ("started_at", time)];
-        self.copies("attempt", "SELECT * FROM attempt WHERE number = 1 ORDER BY delivery_id LIMIT 1", numbers, &attempts).await;
+        self.copies(
+            "attempt",
+            "SELECT * FROM attempt WHERE number = 1 ORDER BY delivery_id LIMIT 1",
+            numbers,
+            &attempts,
+        )
+        .await;
     }
 
     async fn waiting(&self, rows: i64, began: i64) {

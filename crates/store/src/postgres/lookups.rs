@@ -12,8 +12,8 @@ use tokio_postgres::Row;
 use super::columns::Param;
 use super::failures::Outcome;
 use super::key::{Id as _, Key};
-use super::partitions;
 use super::listing::{BAD_CURSOR, cut, room_of, rows_of};
+use super::partitions;
 use super::rows::{
     ATTEMPT, CONNECTION, Cells, from_json, hot_columns, log_columns, read_attempt, read_connection, read_delivery,
     unsigned,

@@ -143,8 +143,9 @@ async fn known(client: &impl GenericClient) -> Outcome<Known> {
 /// Makes the days to come, and detaches those that ended before this time. Somebody who is in the way is met again at the next call.
 pub(super) async fn look_after(client: &mut Client, log_before: Option<i64>) -> Outcome<()> {
     let found = known(client).await?;
-    let missing: Vec<i64> =
-        (found.first.max(found.today - 1)..=found.today + AHEAD).filter(|day| !found.names.contains(&name_of(*day))).collect();
+    let missing: Vec<i64> = (found.first.max(found.today - 1)..=found.today + AHEAD)
+        .filter(|day| !found.names.contains(&name_of(*day)))
+        .collect();
     let passed = log_before.map(|before| before.div_euclid(DAY).min(found.today - 1)).unwrap_or(i64::MIN);
     // Names of days sort as the days do.
     let past = name_of(passed.max(0));
@@ -169,7 +170,8 @@ fn passing(done: Outcome<()>) -> Outcome<()> {
 
 /// Whether it is the name of one of our days, which may stand in a statement as it is.
 pub(super) fn is_day(name: &str) -> bool {
-    name.strip_prefix("delivery_log_").is_some_and(|date| date.len() >= 8 && date.bytes().all(|one| one.is_ascii_digit()))
+    name.strip_prefix("delivery_log_")
+        .is_some_and(|date| date.len() >= 8 && date.bytes().all(|one| one.is_ascii_digit()))
 }
 
 /// Alone, or not at all.
@@ -225,7 +227,9 @@ pub(crate) async fn reach_back(client: &mut Client, oldest: i64) -> Result<(), S
             "ALTER TABLE delivery_log DETACH PARTITION {BEFORE}; \
              ALTER TABLE delivery_log ATTACH PARTITION {BEFORE} FOR VALUES FROM (MINVALUE) TO ({bound});"
         );
-        (first..found.first).filter(|day| !found.names.contains(&name_of(*day))).for_each(|day| sql.push_str(&make_sql(day)));
+        (first..found.first)
+            .filter(|day| !found.names.contains(&name_of(*day)))
+            .for_each(|day| sql.push_str(&make_sql(day)));
         step.batch_execute(&sql).await?;
         Ok(step.commit().await?)
     };

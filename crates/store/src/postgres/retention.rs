@@ -11,10 +11,10 @@ use postrider_core::id::QueueId;
 use super::columns::Param;
 use super::failures::Outcome;
 use super::key::Key;
+use super::partitions::{self, DAY};
 use super::queues::Left;
 use super::rows::Cells;
 use super::work::Work;
-use super::partitions::{self, DAY};
 use super::{bodies, queues};
 use crate::{Pruned, StoreError};
 
@@ -49,12 +49,7 @@ pub(super) async fn prune(work: &Work, log_before: Timestamp, now: Timestamp, ro
 }
 
 /// Of a day that has left the log: the attempts and bodies of its next rows, and their counts. When there are none, its table is dropped.
-async fn give_back(
-    work: &Work,
-    rows_max: u32,
-    pruned: &mut Pruned,
-    bodies_used: &mut Vec<Key>,
-) -> Outcome<()> {
+async fn give_back(work: &Work, rows_max: u32, pruned: &mut Pruned, bodies_used: &mut Vec<Key>) -> Outcome<()> {
     let leaving = "SELECT name, up_to FROM log_leaving ORDER BY name LIMIT 1 FOR UPDATE SKIP LOCKED";
     let read = |row: &tokio_postgres::Row| {
         let mut at = Cells::of(row);
@@ -64,9 +59,8 @@ async fn give_back(
     if !partitions::is_day(&name) {
         return Err(StoreError::Corrupt(format!("`{name}` is no day of the log")).into());
     }
-    let sql = format!(
-        "SELECT id, connection_id, body_id, original_body_id FROM {name} WHERE id > $1 ORDER BY id LIMIT $2"
-    );
+    let sql =
+        format!("SELECT id, connection_id, body_id, original_body_id FROM {name} WHERE id > $1 ORDER BY id LIMIT $2");
     let ended = ended(work, &sql, &[&up_to, &i64::from(rows_max)], pruned, bodies_used).await?;
     match ended.last() {
         Some(last) => work.execute("UPDATE log_leaving SET up_to = $2 WHERE name = $1", &[&name, last]).await?,

@@ -15,8 +15,7 @@ use postrider_core::{Timestamp, Wait};
 use super::group::{Batch, Job};
 use super::window::Claim;
 use super::{
-    PostgresStore, commands, configuration, configure, intake, listing, lookups, ownership, retention,
-    topics, window,
+    PostgresStore, commands, configuration, configure, intake, listing, lookups, ownership, retention, topics, window,
 };
 use crate::configure::{ConfigChange, StoreConfigure};
 use crate::records::*;

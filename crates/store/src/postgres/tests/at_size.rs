@@ -96,7 +96,8 @@ fn is_read_whole(plan: &str, table: &str) -> bool {
 
 #[test]
 fn a_plan_that_reads_a_table_whole_is_seen() {
-    let plan = "Limit  (cost=0.00..1.00 rows=1)\n  ->  Parallel Seq Scan on delivery_log_20261130 d  (cost=0.00..9.00 rows=9)";
+    let plan =
+        "Limit  (cost=0.00..1.00 rows=1)\n  ->  Parallel Seq Scan on delivery_log_20261130 d  (cost=0.00..9.00 rows=9)";
     assert!(is_read_whole(plan, "delivery_log_20261130") && !is_read_whole(plan, "delivery_log"));
 }
 

@@ -1,7 +1,7 @@
 //! The log by days: made ahead, made of a log that was one table, and gone as a whole when its time has passed (D01).
 
-use postrider_core::delivery::Status;
 use postrider_core::Timestamp;
+use postrider_core::delivery::Status;
 
 use super::{LIMITS, PostgresTest, TestSchema, make_store};
 use crate::conformance::fixture::{World, at};
@@ -28,8 +28,12 @@ async fn partitions_of_log(client: &tokio_postgres::Client) -> Vec<String> {
 }
 
 /// Ended at these times, the newest connection's, with one attempt each.
-async fn end_at(world: &World<'_>, connection: &postrider_core::connection::Connection, ends: &[i64]) -> Vec<postrider_core::id::DeliveryId> {
-    let stored = world.stored(connection, ends.len()).await;
+async fn end_at(
+    world: &World<'_>,
+    connection: &postrider_core::connection::Connection,
+    ends: &[i64],
+) -> Vec<postrider_core::id::DeliveryId> {
+    let stored = world.stored(connection, i64::try_from(ends.len()).unwrap()).await;
     let lease = world.owner(connection, 5).await;
     for (id, end) in stored.iter().zip(ends) {
         let mut decision = world.attempt_decision(*id, lease, Status::Success).await;
@@ -62,13 +66,21 @@ async fn d01_days_of_the_log_are_made_ahead_and_what_ended_on_none_of_them_is_ke
     // In the past, today, and on a day that nobody has made yet.
     let far = (today + 30) * DAY + 5;
     let ids = end_at(&world, &connection, &[at(0).as_millis(), now, far]).await;
-    let in_table = async |client: &tokio_postgres::Client, table: &str| number(client, &format!("SELECT count(*) FROM {table}")).await;
+    let in_table = async |client: &tokio_postgres::Client, table: &str| {
+        number(client, &format!("SELECT count(*) FROM {table}")).await
+    };
     for table in ["delivery_log_before", &name_of(today), "delivery_log_rest"] {
         assert_eq!(in_table(&client, table).await, 1, "{table}");
     }
     // That day's partition takes it over when it is made.
-    client.batch_execute(&format!("ALTER TABLE delivery_log DETACH PARTITION {}; DROP TABLE {0}", name_of(today + 7))).await.unwrap();
-    client.batch_execute(&format!("UPDATE delivery_log SET ended_at = {} WHERE ended_at = {far}", (today + 7) * DAY)).await.unwrap();
+    client
+        .batch_execute(&format!("ALTER TABLE delivery_log DETACH PARTITION {}; DROP TABLE {0}", name_of(today + 7)))
+        .await
+        .unwrap();
+    client
+        .batch_execute(&format!("UPDATE delivery_log SET ended_at = {} WHERE ended_at = {far}", (today + 7) * DAY))
+        .await
+        .unwrap();
     assert_eq!(in_table(&client, "delivery_log_rest").await, 1);
     partitions::look_after(&mut client, None).await.unwrap();
     assert_eq!((in_table(&client, "delivery_log_rest").await, in_table(&client, &name_of(today + 7)).await), (0, 1));
@@ -113,7 +125,11 @@ async fn d01_a_day_that_has_passed_leaves_as_a_whole_and_nothing_else_goes() {
     }
     let sum = |what: fn(&Pruned) -> u64| pruned.iter().map(what).sum::<u64>();
     assert_eq!((sum(|one| one.deliveries), sum(|one| one.attempts), sum(|one| one.bodies)), (3, 3, 2));
-    assert_eq!(number(&client, &format!("SELECT count(*) FROM pg_class WHERE relname = '{day}'")).await, 0, "it is dropped");
+    assert_eq!(
+        number(&client, &format!("SELECT count(*) FROM pg_class WHERE relname = '{day}'")).await,
+        0,
+        "it is dropped"
+    );
     assert_eq!(number(&client, "SELECT count(*) FROM log_leaving").await, 0);
     let counts = store.counts(Some(connection.id)).await.unwrap();
     assert_eq!((counts.pruned, counts.success, counts.dlq, counts.pending), (3, 1, 1, 1));
@@ -207,10 +223,11 @@ async fn d01_a_log_that_is_one_table_is_divided_where_it_stands() {
     assert_eq!(number(&client, "SELECT count(*) FROM delivery_log_before").await, 4, "nothing was copied");
     let counts = store.counts(None).await.unwrap();
     assert!(counts.is_balanced() && counts.success == 4, "{counts:?}");
-    let page = store.deliveries(&DeliveryFilter::default(), &PageRequest { limit: 10, cursor: None }).await.unwrap();
+    let page = store.deliveries(&DeliveryFilter::default(), PageRequest { limit: 10, cursor: None }).await.unwrap();
     assert_eq!(page.items.len(), 4);
     // Tomorrow still belongs to the old part, and the days behind it have their own.
-    let days: Vec<String> = partitions_of_log(&client).await.into_iter().filter(|name| partitions::is_day(name)).collect();
+    let days: Vec<String> =
+        partitions_of_log(&client).await.into_iter().filter(|name| partitions::is_day(name)).collect();
     let first = now.div_euclid(DAY) + 2;
     assert_eq!(days.first(), Some(&name_of(first)), "{days:?}");
     // Of the old part, row by row.
