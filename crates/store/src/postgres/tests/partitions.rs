@@ -214,9 +214,9 @@ async fn d01_a_log_that_is_one_table_is_divided_where_it_stands() {
     let cut = "ALTER TABLE delivery_log ADD CONSTRAINT log_before CHECK (ended_at > 0) NOT VALID; CREATE INDEX log_before_by_id ON delivery_log (id)";
     schema.run(cut).await.unwrap();
 
-    let open = || PostgresStore::open(&schema.database(), PostgresOptions::default());
-    let stores = schema.database();
-    let (one, two) = tokio::join!(open(), PostgresStore::open(&stores, PostgresOptions::default()));
+    let database = schema.database();
+    let open = || PostgresStore::open(&database, PostgresOptions::default());
+    let (one, two) = tokio::join!(open(), open());
     let (store, other) = (one.unwrap(), two.unwrap());
     let client = client(&schema).await;
     assert_eq!(number(&client, "SELECT version FROM version").await, 2);
