@@ -2,10 +2,13 @@
 //
 //   /fhir/…             open
 //   /secured/fhir/…     asks for a bearer token that POST /token gave
-//   POST /token         client credentials: a signed assertion (private_key_jwt, RS384 or ES384) of a client whose key is known
-//   PUT /__keys         {"client_id": {"alg": "RS384", "pem": "…"}}
+//   /basic/fhir/…       asks for the name and secret of a client by HTTP Basic
+//   POST /token         client credentials: a signed assertion (private_key_jwt, RS384 or ES384) of a client whose key is known, or the secret
+//                       of a client in the header (client_secret_basic) or in the form (client_secret_post)
+//   PUT /__keys         {"client_id": {"alg": "RS384", "pem": "…"}} or {"client_id": {"secret": "…"}}
+//   DELETE /__tokens    no token that was given opens anything any more
 //   GET /__log          every request below /fhir in order: method, url, headers, body; DELETE forgets them
-//   GET /__tokens       the assertions that were taken, decoded
+//   GET /__tokens       the assertions that were taken, decoded; of a client with a secret how it showed it
 //
 // The shim knows what HTTP adds to FHIR: statuses, Location, ETag, Prefer, conditional reads, pages by _offset. All else is medplum's.
 // It must not know anything of Postrider.
@@ -59,18 +62,21 @@ async function answer(request, response, body) {
     if (request.method === "DELETE") log.length = 0;
     return tell(response, 200, log);
   }
-  if (url.pathname === "/__tokens") return tell(response, 200, assertions);
+  if (url.pathname === "/__tokens") {
+    if (request.method === "DELETE") tokens.clear();
+    return tell(response, 200, assertions);
+  }
   if (url.pathname === "/__keys") {
     Object.assign(keys, JSON.parse(body));
     return tell(response, 200, {});
   }
-  if (url.pathname === "/token") return token(response, new URLSearchParams(body));
-  const below = /^\/(secured\/)?fhir(\/.*)?$/.exec(url.pathname);
+  if (url.pathname === "/token") return token(request, response, new URLSearchParams(body));
+  const below = /^\/(secured\/|basic\/)?fhir(\/.*)?$/.exec(url.pathname);
   if (!below) return tell(response, 404, { error: "nothing here" });
   log.push({ method: request.method, url: request.url, headers: request.headers, body });
-  if (below[1] && !tokens.has((request.headers.authorization || "").replace(/^Bearer /, ""))) {
-    return tell(response, 401, core.unauthorized);
-  }
+  const shown = request.headers.authorization || "";
+  const isKnown = below[1] === "basic/" ? clientOf(shown) !== undefined : tokens.has(shown.replace(/^Bearer /, ""));
+  if (below[1] && !isKnown) return tell(response, 401, core.unauthorized);
   return fhir(request, response, `http://${request.headers.host}/${below[1] || ""}fhir`, (below[2] || "/") + url.search, body);
 }
 
@@ -111,10 +117,29 @@ function addPages(bundle, base, path) {
   bundle.link = [{ relation: "next", url: `${base}${url.pathname}${url.search}` }];
 }
 
-/** RFC 7523, as SMART Backend Services has it. */
-function token(response, form) {
+/** Whose name and secret this header shows (RFC 7617, and for tokens RFC 6749, section 2.3.1: both are form-encoded first). */
+function clientOf(authorization) {
+  const [, shown] = /^Basic (.+)$/.exec(authorization) || [];
+  if (!shown) return undefined;
+  const [name, secret] = Buffer.from(shown, "base64").toString("utf8").split(":").map(decodeURIComponent);
+  return keys[name] && keys[name].secret === secret ? name : undefined;
+}
+
+/** RFC 6749, section 4.4, and RFC 7523 as SMART Backend Services has it. */
+function token(request, response, form) {
   const refuse = (error) => tell(response, 400, { error });
+  const grant = () => {
+    const access_token = crypto.randomBytes(16).toString("hex");
+    tokens.add(access_token);
+    return tell(response, 200, { access_token, token_type: "bearer", expires_in: 300, scope: form.get("scope") });
+  };
   if (form.get("grant_type") !== "client_credentials") return refuse("unsupported_grant_type");
+  const byForm = keys[form.get("client_id")];
+  const how = clientOf(request.headers.authorization || "") ? "basic" : byForm && byForm.secret === form.get("client_secret") ? "post" : undefined;
+  if (how) {
+    assertions.push({ how, scope: form.get("scope") });
+    return grant();
+  }
   if (form.get("client_assertion_type") !== "urn:ietf:params:oauth:client-assertion-type:jwt-bearer") return refuse("invalid_request");
   const [head, claims, signature] = (form.get("client_assertion") || "").split(".");
   const header = JSON.parse(Buffer.from(head, "base64url"));
@@ -125,13 +150,11 @@ function token(response, form) {
   const isSigned = crypto.verify("sha384", Buffer.from(`${head}.${claims}`), key, Buffer.from(signature, "base64url"));
   const now = Date.now() / 1000;
   const isFresh = said.exp > now && said.exp <= now + 300;
-  const isNew = !assertions.some((one) => one.claims.jti === said.jti);
+  const isNew = !assertions.some((one) => one.claims && one.claims.jti === said.jti);
   if (!isSigned || !isFresh || !isNew || said.sub !== said.iss) return refuse("invalid_client");
   if (said.aud !== `http://127.0.0.1:${server.address().port}/token`) return refuse("invalid_client");
   assertions.push({ header, claims: said, scope: form.get("scope") });
-  const access_token = crypto.randomBytes(16).toString("hex");
-  tokens.add(access_token);
-  return tell(response, 200, { access_token, token_type: "bearer", expires_in: 300, scope: form.get("scope") });
+  return grant();
 }
 
 function tell(response, status, value, headers = {}) {

@@ -34,6 +34,7 @@ use crate::id::{BodyId, Cid, ConnectionId, DeliveryId, EventId, ProjectId, Subsc
 use crate::message::RequestHead;
 use crate::ordering::Line;
 use crate::schedule::LadderTerms;
+use crate::topic::TopicName;
 use crate::{Failure, Timestamp, Wait};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -188,6 +189,14 @@ pub struct Delivery {
     /// Rises with every change; operators' changes compare it (D06).
     pub version: u32,
     pub progress: Progress,
+}
+
+impl Delivery {
+    /// It came to its connection by a message on this topic. The DLQ's action does not push it to the topic's subscriptions once more: what
+    /// fails there would go round for ever.
+    pub fn came_from(&self, topic: &TopicName) -> bool {
+        self.event.as_ref().is_some_and(|event| event.event_type == topic.as_str())
+    }
 }
 
 /// The event that a delivery carries, and how (D40). Kept whole, so that every attempt and resend sends the same bytes (V09).

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::delivery::EventRef;
+use crate::json_text::has_lone_surrogate;
 
 /// What an endpoint is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,7 +59,7 @@ pub fn body(event: &EventRef, data: &Bytes) -> Bytes {
 }
 
 fn member(data: &Bytes) -> (&'static str, Bytes) {
-    if serde_json::from_slice::<&RawValue>(data).is_ok() {
+    if serde_json::from_slice::<&RawValue>(data).is_ok_and(|json| !has_lone_surrogate(json.get())) {
         return ("data", Bytes::copy_from_slice(data.trim_ascii()));
     }
     match std::str::from_utf8(data) {

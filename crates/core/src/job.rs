@@ -134,6 +134,8 @@ pub enum SkipReason {
     ConnectionGone,
     /// The topic to forward to does not exist (any more).
     NoTopic,
+    /// More subscriptions of the topic push than one message may go to, or a queue that it would go to is full (D40).
+    NoRoom,
     /// It kept changing under the job's hands.
     Changing,
     /// Its endpoint is off (D27).
@@ -145,13 +147,14 @@ pub enum SkipReason {
 }
 
 impl SkipReason {
-    pub const ALL: [SkipReason; 10] = [
+    pub const ALL: [SkipReason; 11] = [
         SkipReason::AlreadyDelivered,
         SkipReason::InFlight,
         SkipReason::WrongStatus,
         SkipReason::NotFound,
         SkipReason::ConnectionGone,
         SkipReason::NoTopic,
+        SkipReason::NoRoom,
         SkipReason::Changing,
         SkipReason::EndpointOff,
         SkipReason::NotEntitled,
@@ -166,6 +169,7 @@ impl SkipReason {
             SkipReason::NotFound => "not_found",
             SkipReason::ConnectionGone => "connection_gone",
             SkipReason::NoTopic => "no_topic",
+            SkipReason::NoRoom => "no_room",
             SkipReason::Changing => "changing",
             SkipReason::EndpointOff => "endpoint_off",
             SkipReason::NotEntitled => "not_entitled",

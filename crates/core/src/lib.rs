@@ -28,6 +28,7 @@ pub mod health;
 pub mod http_url;
 pub mod id;
 pub mod job;
+pub mod json_text;
 pub mod log;
 pub mod log_in;
 pub mod masking;

@@ -65,7 +65,8 @@ catalogue! {
     DLQ_HELD_UP: "dlq.held_up", Warn, "The DLQ's action cannot be taken yet.";
     ENDPOINTS_UNREAD: "endpoint.held_up", Warn, "How endpoints do cannot be read or written now; it is tried again.";
     ENDPOINT_KEY_NOT_MADE: "endpoint.key_not_made", Error, "A signing key for an endpoint could not be made: nothing is sent to it until it is rotated.";
-    ENDPOINT_OWNER_UNTOLD: "endpoint.owner_untold", Error, "The owner of an endpoint that was switched off could not be told: no address or mail server is set, or no mail was taken.";
+    ENDPOINT_OWNER_UNKNOWN: "endpoint.owner_unknown", Warn, "An endpoint was switched off, and nobody was written to: its project has no `ownerEmail`.";
+    ENDPOINT_OWNER_UNTOLD: "endpoint.owner_untold", Error, "The owner of an endpoint that was switched off could not be told: no mail server is set, or no mail was taken.";
     ENDPOINT_SWITCHED_OFF: "endpoint.switched_off", Warn, "An endpoint was switched off; see `webhooks.md`.";
     ENDPOINT_SWITCHED_ON: "endpoint.switched_on", Info, "An endpoint was switched on again.";
     HEALTH_FAILING: "health.failing", Warn, "A health check fails from now on; the line says which, and why.";

@@ -16,13 +16,23 @@ pub struct Allowance {
 /// Tests, verifications and resends of one project together (V09).
 pub const BY_HAND: Allowance = Allowance { most: 10, within: Wait::from_secs(60) };
 
-/// What has been taken lately; at most `most` times are kept. Times are of a clock that only goes forward.
+/// What has been taken lately; at most `most` times are kept. Times are since a beginning that all who take have in common.
 #[derive(Clone, Debug, Default)]
 pub struct Quota {
     taken_at: VecDeque<Wait>,
 }
 
 impl Quota {
+    /// As it was kept: milliseconds, the oldest first. Times that a clock which has been put back since could never reach are left out.
+    pub fn kept(taken_at: impl IntoIterator<Item = u64>, allowance: Allowance, now: Wait) -> Self {
+        let taken_at = taken_at.into_iter().map(Wait::from_millis);
+        Quota { taken_at: taken_at.filter(|at| *at <= now + allowance.within).collect() }
+    }
+
+    pub fn as_millis(&self) -> Vec<u64> {
+        self.taken_at.iter().map(|at| at.as_millis()).collect()
+    }
+
     /// Takes one at `now`.
     ///
     /// # Errors
@@ -39,12 +49,6 @@ impl Quota {
                 Ok(())
             }
         }
-    }
-
-    /// Nothing has been taken lately: it need not be kept.
-    pub fn is_idle(&mut self, allowance: Allowance, now: Wait) -> bool {
-        self.forget(allowance, now);
-        self.taken_at.is_empty()
     }
 
     fn forget(&mut self, allowance: Allowance, now: Wait) {
@@ -70,8 +74,22 @@ mod tests {
         assert_eq!(quota.take(BY_HAND, Wait::from_millis(59_999)), Err(Wait::from_millis(1)));
         assert_eq!(quota.take(BY_HAND, Wait::from_secs(60)), Ok(()), "the first is a minute old");
         assert_eq!(quota.take(BY_HAND, Wait::from_secs(60)), Err(Wait::from_secs(1)), "the second is not");
-        assert!(!quota.is_idle(BY_HAND, Wait::from_secs(119)));
-        assert!(quota.is_idle(BY_HAND, Wait::from_secs(120)));
+    }
+
+    #[test]
+    fn v09_what_was_kept_counts_and_a_clock_that_was_put_back_locks_nobody_out() {
+        let mut quota = Quota::default();
+        for second in 100..110 {
+            quota.take(BY_HAND, Wait::from_secs(second)).unwrap();
+        }
+        let kept = |now: u64| Quota::kept(quota.as_millis(), BY_HAND, Wait::from_secs(now));
+        assert_eq!(kept(111).take(BY_HAND, Wait::from_secs(111)), Err(Wait::from_secs(49)));
+        assert_eq!(
+            kept(99).take(BY_HAND, Wait::from_secs(99)),
+            Err(Wait::from_secs(61)),
+            "another server's clock is behind"
+        );
+        assert_eq!(kept(10).take(BY_HAND, Wait::from_secs(10)), Ok(()));
     }
 
     proptest! {

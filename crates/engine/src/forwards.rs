@@ -241,7 +241,7 @@ fn retryable(shared: &Shared, old: &Delivery) -> Result<Arc<Connection>, Refusal
         return Err(Refusal::Conflict(format!("it was retried as {new} already")));
     }
     let connection = shared.connections.get(old.connection_id).ok_or_else(gone)?;
-    switching::check_by_hand(shared, &connection, false)?;
+    switching::check_by_hand(shared, &connection)?;
     Ok(connection)
 }
 

@@ -42,7 +42,6 @@ use crate::options::EngineOptions;
 use crate::outbox::{self, Outbox};
 use crate::passwords::Passwords;
 use crate::projects::Projects;
-use crate::quotas::Quotas;
 use crate::remotes::Remotes;
 use crate::restoring::{self, Holding};
 use crate::runner::ToRunner;
@@ -112,7 +111,6 @@ pub(crate) async fn start(
         keyed_calls: KeyedCalls::default(),
         sweeps: SweepNotice::default(),
         untold: Notify::new(),
-        quotas: Quotas::default(),
         jobs: JobNotice::default(),
         tally: Tally::default(),
         flows: Flows::default(),

@@ -12,17 +12,18 @@ use postrider_core::delivery::{Delivery, Origin, Status};
 use postrider_core::id::{CommandId, DeliveryId, ForwardId, ProjectId};
 use postrider_core::topic::TopicName;
 use postrider_store::{
-    AuditEntry, Command, CommandAct, CommandAnswer, Guard, NewBody, Placement, Settled, Settlement, TopicMessageDraft,
+    AuditEntry, Command, CommandAct, CommandAnswer, Forward, Guard, NewBody, Placement, Settled, Settlement,
 };
 
 use serde_json::json;
 
 use crate::actor::Actor;
 use crate::audit::Describe as _;
+use crate::forwarding::{self, By};
 use crate::refusal::Refusal;
 use crate::runner::ToRunner;
 use crate::shared::Shared;
-use crate::{dispatcher, forwarding, switching};
+use crate::{dispatcher, quotas, switching};
 
 /// How often a change by version is tried when somebody else was faster.
 const TRIES: u32 = 8;
@@ -95,7 +96,10 @@ pub(crate) async fn grant(
     if let Wish::Act(act @ (ByHand::Retry | ByHand::Resend | ByHand::AttemptNow)) = &wish {
         let delivery = read(shared, project, id).await?;
         if let Some(connection) = shared.connections.get(delivery.connection_id) {
-            switching::check_by_hand(shared, &connection, *act == ByHand::Resend)?;
+            switching::check_by_hand(shared, &connection)?;
+            if *act == ByHand::Resend && connection.spec.target.webhook().is_some() {
+                quotas::take(shared, project).await?;
+            }
         }
     }
     for _ in 0..TRIES {
@@ -193,7 +197,9 @@ async fn change(
         Wish::Act(_) => (None, None),
         Wish::Edit(body) => (Some(NewBody { id: shared.new_body_id(now), bytes: body.clone() }), None),
         Wish::Forward { topic, keep_header } => {
-            (None, Some(forwarding::draft(delivery, topic.clone(), *keep_header, now)))
+            let forward = forwarding::forward(shared, delivery, (topic, *keep_header), now, By::Hand).await??;
+            let Some(forward) = forward else { return Ok(None) };
+            (None, Some(forward))
         }
     };
     let settlement = Settlement { edited_body, ..settlement(delivery, decision, forward) };
@@ -201,7 +207,7 @@ async fn change(
 }
 
 /// A person's decision about a delivery that no owner holds: written if it has not changed since.
-pub(crate) fn settlement(delivery: &Delivery, decision: Decision, forward: Option<TopicMessageDraft>) -> Settlement {
+pub(crate) fn settlement(delivery: &Delivery, decision: Decision, forward: Option<Box<Forward>>) -> Settlement {
     Settlement {
         delivery_id: delivery.id,
         queue_id: delivery.connection_id,
@@ -224,9 +230,11 @@ async fn write(
 ) -> Result<Option<Delivery>, Refusal> {
     let waits = settlement.progress.status.is_waiting();
     let is_dead = settlement.progress.status == Status::Dlq;
-    let topic = settlement.forward.as_ref().map(|draft: &TopicMessageDraft| draft.topic.to_string());
+    let topic = settlement.forward.as_ref().map(|forward| forward.message.topic.to_string());
+    let pushed_to = forwarding::queues_of(&settlement);
     match shared.store.settle_by_hand(settlement, entry).await? {
         Settled::Applied { .. } => {
+            forwarding::tell(shared, pushed_to);
             if waits {
                 dispatcher::wake(shared, delivery.connection_id);
             } else if is_dead {
@@ -237,6 +245,7 @@ async fn write(
             read(shared, delivery.project_id, delivery.id).await.map(Some)
         }
         Settled::NoTopic => Err(Refusal::NotFound { what: "topic", name: topic.unwrap_or_default() }),
+        Settled::Full { limit } => Err(Refusal::Full { limit }),
         Settled::Gone => Err(Refusal::NotFound { what: "delivery", name: delivery.id.to_string() }),
         Settled::Stale => Ok(None),
     }

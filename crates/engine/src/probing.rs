@@ -66,7 +66,7 @@ impl Engine {
     /// # Errors
     /// `TooMany` when the project has asked too often (V09).
     pub async fn test_endpoint(&self, project: ProjectId, id: EndpointId, event: TestEvent) -> Result<Probe, Refusal> {
-        let connection = self.probed(project, id)?;
+        let connection = self.probed(project, id).await?;
         let entry = self.probe_entry("endpoint.test", &connection);
         let shared = Arc::clone(&self.shared);
         self.to_the_end(async move {
@@ -85,7 +85,7 @@ impl Engine {
         if self.endpoint_state(&known).await?.verification == Verification::Verified {
             return Ok(None);
         }
-        let connection = self.probed(project, id)?;
+        let connection = self.probed(project, id).await?;
         let entry = self.probe_entry("endpoint.verify", &connection);
         let shared = Arc::clone(&self.shared);
         self.to_the_end(async move {
@@ -96,12 +96,12 @@ impl Engine {
         .map(Some)
     }
 
-    fn probed(&self, project: ProjectId, id: EndpointId) -> Result<Arc<Connection>, Refusal> {
+    async fn probed(&self, project: ProjectId, id: EndpointId) -> Result<Arc<Connection>, Refusal> {
         if self.shared.is_stopping() {
             return Err(Refusal::Stopping);
         }
         let connection = endpointing::find(&self.shared, project, id)?;
-        quotas::take(&self.shared, project)?;
+        quotas::take(&self.shared, project).await?;
         Ok(connection)
     }
 

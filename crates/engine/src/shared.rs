@@ -41,7 +41,6 @@ use crate::options::EngineOptions;
 use crate::outbox::Outbox;
 use crate::passwords::Passwords;
 use crate::projects::Projects;
-use crate::quotas::Quotas;
 use crate::remotes::Remotes;
 use crate::restoring::Holding;
 use crate::running::LocalServices;
@@ -82,7 +81,6 @@ pub(crate) struct Shared {
     pub sweeps: SweepNotice,
     /// An endpoint was switched off: its owner is to be told.
     pub untold: Notify,
-    pub quotas: Quotas,
     pub jobs: JobNotice,
     pub tally: Tally,
     pub flows: Flows,

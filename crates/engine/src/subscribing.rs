@@ -77,9 +77,9 @@ impl Engine {
     /// Deliveries that are there already go on, with the transformation it had.
     pub async fn unsubscribe_push(&self, project: ProjectId, id: SubscriptionId) -> Result<(), Refusal> {
         let known = self.push_subscription(project, id)?;
-        transforming::keep(&self.shared, &known).await?;
         let entry = entry(&self.shared, &self.actor, "subscription.delete", &known).with_before(shown(&known));
-        self.shared.store.change(Change::DeletePushSubscription(id), entry).await?;
+        let change = Change::DeletePushSubscription { id, now: self.shared.now() };
+        self.shared.store.change(change, entry).await?;
         self.shared.subscriptions.remove(project, id);
         Ok(())
     }

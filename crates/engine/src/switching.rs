@@ -19,12 +19,12 @@ use serde_json::{Map, Value, json};
 use crate::actor::Actor;
 use crate::announcer;
 use crate::audit::Describe as _;
+use crate::configuring;
 use crate::endpointing;
 use crate::endpoints;
 use crate::engine::Engine;
 use crate::refusal::Refusal;
 use crate::shared::Shared;
-use crate::{configuring, quotas};
 
 impl Engine {
     /// How an endpoint stands, whichever server makes its attempts; a new one where it has no row yet.
@@ -183,8 +183,8 @@ fn entry(shared: &Shared, connection: &Connection, state: &EndpointState, off: S
     }))
 }
 
-/// D27: nobody sends anything again to an endpoint that is off, or for a project that is not entitled; and a resend counts (V09).
-pub(crate) fn check_by_hand(shared: &Shared, connection: &Connection, is_resend: bool) -> Result<(), Refusal> {
+/// D27: nobody sends anything again to an endpoint that is off, or for a project that is not entitled.
+pub(crate) fn check_by_hand(shared: &Shared, connection: &Connection) -> Result<(), Refusal> {
     if connection.spec.target.webhook().is_none() {
         return Ok(());
     }
@@ -196,7 +196,6 @@ pub(crate) fn check_by_hand(shared: &Shared, connection: &Connection, is_resend:
         Some(Failure::NotEntitled) => {
             Err(Refusal::Conflict("the project is not entitled to webhooks (`entitled` is false)".to_owned()))
         }
-        _ if is_resend => quotas::take(shared, connection.project_id),
         _ => Ok(()),
     }
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use postrider_core::delivery::EventRef;
 use postrider_core::envelope::{self, Payload};
 use postrider_core::id::{EventId, ProjectId, SubscriptionId};
-use postrider_core::subscription::{PushSpec, PushSubscription};
+use postrider_core::subscription::PushSpec;
 use postrider_core::topic::TopicName;
 use postrider_core::{NoAnswerKind, Reply, SettingError};
 use postrider_store::StoreError;
@@ -119,18 +119,6 @@ pub(crate) async fn check(shared: &Shared, spec: &PushSpec) -> Result<(), Refusa
     result.map_err(|error| refusal(KEY, program, error))
 }
 
-/// Before a subscription goes: what waits by it is transformed all the same, as it was last told to.
-pub(crate) async fn keep(shared: &Shared, going: &PushSubscription) -> Result<(), StoreError> {
-    match &going.spec.transformation {
-        Some(program) => shared.store.set_value(&kept_as(going.id), Some(program.clone())).await,
-        None => Ok(()),
-    }
-}
-
-fn kept_as(of: SubscriptionId) -> String {
-    format!("transformation.of.{of}")
-}
-
 /// Puts what the live transformation makes of the body in its place, if the subscription has one or had one when it went.
 ///
 /// # Errors
@@ -153,7 +141,7 @@ pub(crate) async fn apply(shared: &Shared, outgoing: &mut Outgoing, of: Option<S
 async fn program(shared: &Shared, project: ProjectId, of: SubscriptionId) -> Result<Option<String>, StoreError> {
     match shared.subscriptions.get(project, of) {
         Some(known) => Ok(known.spec.transformation.clone()),
-        None => shared.store.value(&kept_as(of)).await,
+        None => shared.store.kept_program(of).await,
     }
 }
 

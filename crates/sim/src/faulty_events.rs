@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use postrider_core::Timestamp;
 use postrider_core::endpoint::{LastTest, Verification};
-use postrider_core::id::{ConnectionId, EventId, ProjectId};
+use postrider_core::id::{ConnectionId, EventId, ProjectId, SubscriptionId};
 use postrider_core::subscription::PushSubscription;
 use postrider_store::*;
 
@@ -93,5 +93,11 @@ impl Events for FaultyStore {
     }
     async fn all_push_subscriptions(&self) -> Result<Vec<PushSubscription>, StoreError> {
         with_any_fate!(self, Reads, self.inner.inner.all_push_subscriptions())
+    }
+    async fn kept_program(&self, of: SubscriptionId) -> Result<Option<String>, StoreError> {
+        with_any_fate!(self, Reads, self.inner.inner.kept_program(of))
+    }
+    async fn prune_kept_programs(&self, kept_before: Timestamp) -> Result<u64, StoreError> {
+        with_any_fate!(self, Writes, self.inner.inner.prune_kept_programs(kept_before))
     }
 }

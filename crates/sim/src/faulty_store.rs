@@ -16,6 +16,7 @@ use postrider_core::id::{
     WorkerId,
 };
 use postrider_core::job::JobState;
+use postrider_core::quota::Allowance;
 use postrider_core::security::SecurityDefinition;
 use postrider_core::topic::TopicName;
 use postrider_core::{Timestamp, Wait};
@@ -489,6 +490,9 @@ impl Store for FaultyStore {
     }
     async fn set_value(&self, name: &str, value: Option<String>) -> Result<(), StoreError> {
         with_any_fate!(self, Writes, self.inner.inner.set_value(name, value))
+    }
+    async fn take_allowance(&self, name: &str, of: Allowance, now: Timestamp) -> Result<Option<Wait>, StoreError> {
+        with_any_fate!(self, Writes, self.inner.inner.take_allowance(name, of, now))
     }
     async fn create_topic(&self, topic: Topic) -> Result<(), StoreError> {
         with_any_fate!(self, Writes, self.inner.inner.create_topic(topic))

@@ -130,7 +130,11 @@ pub enum Change {
         subscription: Box<PushSubscription>,
         version: u32,
     },
-    DeletePushSubscription(SubscriptionId),
+    /// Its transformation is kept in the same transaction, for what waits by it.
+    DeletePushSubscription {
+        id: SubscriptionId,
+        now: Timestamp,
+    },
     /// `Conflict` when the name or the topic is another source's of the project.
     CreateSource(Box<SourceRow>),
     /// With its keys, if `version` is still the stored one.

@@ -5,6 +5,7 @@ use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
 use postrider_core::delivery::Position;
 use postrider_core::id::{CommandId, ConnectionId, EventId, ProjectId, QueueId, SubscriptionId, WorkerId};
+use postrider_core::quota::Allowance;
 use postrider_core::topic::TopicName;
 use postrider_core::{Wait, delivery::Delivery};
 
@@ -151,6 +152,15 @@ pub trait Store:
 
     /// Named values such as the admin key's hash. `None` removes.
     async fn set_value(&self, name: &str, value: Option<String>) -> Result<(), StoreError>;
+
+    /// Takes one of what the allowance has under this name, over all servers. Otherwise nothing is taken, and the answer is how long it is until
+    /// one can be.
+    async fn take_allowance(
+        &self,
+        name: &str,
+        allowance: Allowance,
+        now: Timestamp,
+    ) -> Result<Option<Wait>, StoreError>;
 
     // Topics.
 

@@ -5,7 +5,7 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use postrider_core::Timestamp;
-use postrider_core::id::{Cid, EventId, ProjectId};
+use postrider_core::id::{Cid, EventId, ProjectId, SubscriptionId};
 use postrider_core::message::HeaderList;
 use postrider_core::subscription::PushSubscription;
 use postrider_core::topic::TopicName;
@@ -34,6 +34,13 @@ pub trait Events: Send + Sync {
     /// All subscriptions that push, of all projects, in the order of their ids, for an engine that starts. What changes them goes through
     /// `AuditLog::change`.
     async fn all_push_subscriptions(&self) -> Result<Vec<PushSubscription>, StoreError>;
+
+    /// The transformation that a subscription had when it was deleted, by itself or with its connection.
+    async fn kept_program(&self, of: SubscriptionId) -> Result<Option<String>, StoreError>;
+
+    /// Removes the transformations that were kept before that time and that no delivery refers to, neither waiting nor dead nor in the log;
+    /// how many went. Looks through all deliveries if any has been kept for so long.
+    async fn prune_kept_programs(&self, kept_before: Timestamp) -> Result<u64, StoreError>;
 }
 
 /// A message on its way in.

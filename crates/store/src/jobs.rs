@@ -239,4 +239,6 @@ pub enum JobStepped {
     Superseded,
     /// These have changed since they were read, or their queues have got or lost an owner; nothing was written.
     Raced(Vec<DeliveryId>),
+    /// The queues that these would be forwarded to have no room; nothing was written.
+    NoRoom(Vec<DeliveryId>),
 }

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod alerts;
+mod allowances;
 mod answers;
 pub mod audit;
 mod calls;
@@ -21,6 +22,7 @@ mod filter;
 mod health;
 mod histogram;
 mod jobs;
+mod kept_programs;
 mod limits;
 pub mod memory;
 pub mod moving;

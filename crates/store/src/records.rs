@@ -133,13 +133,27 @@ pub struct Settlement {
     pub placement: Placement,
     pub attempt: Option<Attempt>,
     /// The delivery's content goes to this topic in the same transaction (Z22).
-    pub forward: Option<TopicMessageDraft>,
+    pub forward: Option<Box<Forward>>,
     /// A new body row; the one accepted stays as the original (D06).
     pub edited_body: Option<NewBody>,
     /// The command that this settles, answered in the same transaction.
     pub answers: Option<(CommandId, CommandAnswer)>,
     /// What the attempt makes of its endpoint.
     pub health: Option<Box<HealthWrite>>,
+}
+
+/// A message on its way to a topic, made of a delivery whose body it shares.
+#[derive(Clone, Debug)]
+pub struct Forward {
+    pub message: TopicMessageDraft,
+    /// For the topic's subscriptions that push (D40), each with the delivery's own body. All are stored, or nothing is written.
+    pub deliveries: Vec<NewDelivery>,
+}
+
+impl From<TopicMessageDraft> for Box<Forward> {
+    fn from(message: TopicMessageDraft) -> Self {
+        Box::new(Forward { message, deliveries: Vec::new() })
+    }
 }
 
 /// What must still hold for a settlement to be written.
@@ -168,6 +182,8 @@ pub enum Settled {
     Stale,
     /// The topic to forward to does not exist; nothing was written.
     NoTopic,
+    /// A queue that the forward would go to has no room, or the disk has none; nothing was written.
+    Full { limit: &'static str },
     /// There is no such delivery in that queue, or its connection has been deleted and it cannot come back.
     Gone,
 }

@@ -38,7 +38,8 @@ impl Programs {
             return Err(TransformError::NotJson);
         }
         let input = read::parse_single(body).map_err(|_| TransformError::NotJson)?;
-        let context = Ctx::<JustLut<Val>>::new(&filter.lut, Vars::new([]));
+        let environment = Val::Obj(Default::default());
+        let context = Ctx::<JustLut<Val>>::new(&filter.lut, Vars::new([environment]));
         let mut given = filter.id.run((context, input)).map(|value| {
             value.map_err(|exception| match exception.get_err() {
                 Ok(error) => TransformError::Raised(error.to_string()),
@@ -72,17 +73,23 @@ impl Programs {
 
 /// Nothing can be imported: a program is whole in itself.
 fn compile(program: &str) -> Result<Compiled, TransformError> {
-    let definitions = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
-    let functions = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
+    let definitions = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(ours());
+    // The environment of a worker is nobody's business.
+    let functions = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs()).filter(|(name, ..)| *name != "env");
     let arena = Arena::default();
     let file = File { code: program, path: () };
     let modules = Loader::new(definitions).load(&arena, file).map_err(|errors| bad(program, loading(errors)))?;
     load::import(&modules, |_| Err("nothing can be imported".to_owned()))
         .map_err(|errors| bad(program, loading(errors)))?;
-    Compiler::default().with_funs(functions).compile(modules).map_err(|errors| {
+    Compiler::default().with_funs(functions).with_global_vars(["$ENV"]).compile(modules).map_err(|errors| {
         let first = errors.into_iter().flat_map(|(_, undefined)| undefined).next();
         bad(program, first.map(|(name, what)| (format!("undefined {} `{name}`", what.as_str()), name)))
     })
+}
+
+/// In place of what a program must not see.
+fn ours() -> impl Iterator<Item = load::parse::Def<&'static str>> {
+    load::parse("def env: {};", |parser| parser.defs()).unwrap_or_default().into_iter()
 }
 
 /// The first error in words, and the part of the program that it is at.
@@ -171,6 +178,15 @@ mod tests {
             let is_json = given.as_ref().is_ok_and(|text| serde_json::from_str::<serde_json::Value>(text).is_ok());
             assert!(is_json || matches!(given, Err(TransformError::Raised(_))), "{program}: {given:?}");
         }
+    }
+
+    #[test]
+    fn r13_the_environment_is_empty() {
+        assert!(std::env::vars().next().is_some());
+        for program in ["env", "$ENV", "[env, $ENV] | add"] {
+            assert_eq!(run(program, "1").as_deref(), Ok("{}"), "{program}");
+        }
+        assert_eq!(run("[env.PATH, $ENV.PATH]", "1").unwrap(), "[null,null]");
     }
 
     #[test]

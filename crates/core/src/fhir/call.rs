@@ -6,6 +6,7 @@
 use super::{below, is_id, is_type, outline};
 use crate::connection::FhirTarget;
 use crate::message::Method;
+use crate::retry_after::RetryAfter;
 use crate::setting::SettingError;
 
 /// The names, in the order in which a refusal tells them. `$…` is an operation of the server.
@@ -346,6 +347,10 @@ impl FhirCall {
         }
         if let Some(date) = &self.if_modified_since {
             let allowed = "a date of HTTP such as `Sun, 06 Nov 1994 08:49:37 GMT`";
+            // RFC 9110, section 13.1.3: a server ignores what it cannot read, and would send all of it as if nothing had been asked.
+            if !matches!(RetryAfter::parse(date), Some(RetryAfter::Date(_))) {
+                return Err(SettingError::new("if_modified_since", shown(date), allowed));
+            }
             headers.push(("If-Modified-Since", checked("if_modified_since", date, allowed)?));
         }
         if let Some(prefer) = &self.prefer {

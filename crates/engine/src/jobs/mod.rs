@@ -70,7 +70,7 @@ pub(crate) async fn create(
     }
     // D27: the job counts once, whatever it is about. Only webhooks are bound so.
     if order.act == JobAct::Resend && may_be_about_webhooks(shared, &order.target) {
-        quotas::take(shared, project_id)?;
+        quotas::take(shared, project_id).await?;
     }
     let now = shared.now();
     let (scope, ids) = match order.target {

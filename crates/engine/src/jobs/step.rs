@@ -16,9 +16,10 @@ use postrider_store::{
 };
 
 use crate::actor::Actor;
+use crate::forwarding::{self, By};
 use crate::runner::ToRunner;
 use crate::shared::Shared;
-use crate::{dispatcher, endpoints, forwarding, operators};
+use crate::{dispatcher, endpoints, operators};
 
 /// A step whose deliveries keep changing is tried so often as a whole, then with ever fewer of them.
 const TRIES_WHOLE: u32 = 4;
@@ -72,8 +73,14 @@ impl Walker {
         let mut tries = 0;
         // Waiting deliveries whose queues have no owner that could be asked.
         let mut unowned: BTreeSet<DeliveryId> = BTreeSet::new();
+        // What would be forwarded to queues that are full.
+        let mut crowded: BTreeSet<DeliveryId> = BTreeSet::new();
         loop {
             let items = shared.store.job_items(job, room).await?;
+            if room > 1 && bytes_to_push(shared, job, &items.items) > forwarding::BYTES_AT_ONCE {
+                room = (room / 2).max(1);
+                continue;
+            }
             let mut step =
                 JobStep { cursor: items.cursor, walked: items.ended, matched: self.matched, ..empty_step(shared, job) };
             let has_topic = has_topic(shared, job).await?;
@@ -82,6 +89,8 @@ impl Walker {
                 let deed = match deed(shared, job, item, &unowned) {
                     _ if gives_up => Deed::Skip(SkipReason::Changing),
                     Deed::Settle(_) if !has_topic => Deed::Skip(SkipReason::NoTopic),
+                    Deed::Settle(_) if crowded.contains(&item.id) => Deed::Skip(SkipReason::NoRoom),
+                    Deed::Settle(settlement) => forwarded(shared, job, item, settlement).await?,
                     deed => deed,
                 };
                 enter(shared, job, item.id, deed, &mut step);
@@ -92,6 +101,7 @@ impl Walker {
                     told.tell(shared);
                     return Ok(());
                 }
+                JobStepped::NoRoom(ids) => crowded.extend(ids),
                 // Somebody paused it, or another worker goes on with it.
                 JobStepped::Superseded => return Ok(()),
                 JobStepped::Raced(raced) => {
@@ -184,17 +194,36 @@ fn deed(shared: &Shared, job: &Job, item: &JobItem, unowned: &BTreeSet<DeliveryI
         Snapshot { progress: &delivery.progress, policy: &connection.spec.policy, ladder: delivery.ladder.as_ref() };
     let now = shared.now();
     match decide(Event::ByHand(job.act.by_hand()), snapshot, now, shared.roll()) {
-        Ok(decision) => {
-            let forward = match &job.act {
-                JobAct::Forward { topic, keep_header } => {
-                    Some(forwarding::draft(delivery, topic.clone(), *keep_header, now))
-                }
-                JobAct::Retry | JobAct::Resend | JobAct::Discard | JobAct::SetAside => None,
-            };
-            Deed::Settle(Box::new(operators::settlement(delivery, decision, forward)))
-        }
+        Ok(decision) => Deed::Settle(Box::new(operators::settlement(delivery, decision, None))),
         Err(refused) => Deed::Skip(refused.into()),
     }
+}
+
+/// With what goes to the topic, if the job forwards.
+async fn forwarded(
+    shared: &Shared,
+    job: &Job,
+    item: &JobItem,
+    mut settlement: Box<Settlement>,
+) -> Result<Deed, StoreError> {
+    let (JobAct::Forward { topic, keep_header }, Some(delivery)) = (&job.act, &item.delivery) else {
+        return Ok(Deed::Settle(settlement));
+    };
+    match forwarding::forward(shared, delivery, (topic, *keep_header), shared.now(), By::Hand).await? {
+        Ok(Some(forward)) => {
+            settlement.forward = Some(forward);
+            Ok(Deed::Settle(settlement))
+        }
+        Ok(None) => Ok(Deed::Skip(SkipReason::Changing)),
+        Err(_) => Ok(Deed::Skip(SkipReason::NoRoom)),
+    }
+}
+
+/// Of the bodies that are read because a subscription pushes them.
+fn bytes_to_push(shared: &Shared, job: &Job, items: &[JobItem]) -> u64 {
+    let JobAct::Forward { topic, .. } = &job.act else { return 0 };
+    let all = items.iter().filter_map(|item| item.delivery.as_ref());
+    all.filter(|delivery| forwarding::is_pushed(shared, delivery, topic)).map(|delivery| delivery.body_bytes).sum()
 }
 
 /// What the owner of a queue is asked for what waits there (D06).
@@ -223,6 +252,8 @@ fn enter(shared: &Shared, job: &Job, delivery_id: DeliveryId, deed: Deed, step: 
 struct Told {
     /// `true`: something came back to the queue; `false`: something was left in the DLQ or for the log.
     changed: BTreeMap<QueueId, bool>,
+    /// What was forwarded, and is pushed.
+    pushed_to: Vec<QueueId>,
     dead: Vec<(QueueId, DeliveryId)>,
     asked: BTreeSet<QueueId>,
 }
@@ -235,10 +266,12 @@ impl Told {
         }
         let dead = step.settlements.iter().filter(|one| one.progress.status == Status::Dlq);
         let dead = dead.map(|one| (one.queue_id, one.delivery_id)).collect();
-        Told { changed, dead, asked: step.commands.iter().map(|command| command.queue_id).collect() }
+        let pushed_to = step.settlements.iter().flat_map(forwarding::queues_of).collect();
+        Told { changed, pushed_to, dead, asked: step.commands.iter().map(|command| command.queue_id).collect() }
     }
 
     fn tell(self, shared: &Arc<Shared>) {
+        forwarding::tell(shared, self.pushed_to);
         for (queue_id, waits) in self.changed {
             if waits {
                 dispatcher::wake(shared, queue_id);

@@ -14,11 +14,11 @@ use postrider_core::log;
 use postrider_core::policy::DlqAction;
 use postrider_core::readiness::Worker;
 use postrider_core::{Timestamp, Wait};
-use postrider_store::{DeadLetterFilter, Guard, Placement, Settled, Settlement, StoreError, TopicMessageDraft};
+use postrider_store::{DeadLetterFilter, Forward, Guard, Placement, Settled, Settlement, StoreError};
 use tokio::sync::Notify;
 
 use crate::dispatcher;
-use crate::forwarding;
+use crate::forwarding::{self, By};
 use crate::shared::Shared;
 
 const ROWS_AT_ONCE: u32 = 64;
@@ -173,6 +173,26 @@ async fn act(
     rows: Vec<Delivery>,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
+    let (mut stayed, mut bytes) = (false, 0);
+    let mut some = Vec::with_capacity(rows.len());
+    for delivery in rows {
+        bytes += delivery.body_bytes;
+        if bytes > forwarding::BYTES_AT_ONCE && !some.is_empty() {
+            bytes = delivery.body_bytes;
+            stayed |= act_on(shared, connection, std::mem::take(&mut some), now).await?;
+        }
+        some.push(delivery);
+    }
+    Ok(act_on(shared, connection, some, now).await? | stayed)
+}
+
+/// The same for some of them, whose bodies have room in memory.
+async fn act_on(
+    shared: &Arc<Shared>,
+    connection: &Connection,
+    rows: Vec<Delivery>,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
     let mut batch = Vec::with_capacity(rows.len());
     let mut stayed = false;
     let mut forwards: BTreeMap<DeliveryId, Delivery> = BTreeMap::new();
@@ -185,9 +205,18 @@ async fn act(
             }
             DeadLetterStep::Apply(decision) => batch.push(settlement(&delivery, decision, None)),
             DeadLetterStep::Forward { topic, keep_header, decision } => {
-                let draft = forwarding::draft(&delivery, topic, keep_header, now);
-                batch.push(settlement(&delivery, decision, Some(draft)));
-                forwards.insert(delivery.id, delivery);
+                match forwarding::forward(shared, &delivery, (&topic, keep_header), now, By::Action).await? {
+                    Ok(Some(forward)) => {
+                        batch.push(settlement(&delivery, decision, Some(forward)));
+                        forwards.insert(delivery.id, delivery);
+                    }
+                    // A person was faster.
+                    Ok(None) => {}
+                    Err(why) => {
+                        stayed = true;
+                        batch.extend(note(&delivery, format!("it cannot be forwarded to `{topic}`: {why}")));
+                    }
+                }
             }
         }
     }
@@ -196,18 +225,26 @@ async fn act(
     }
     let returned = batch.iter().any(|settlement| settlement.progress.status.is_waiting());
     let ids: Vec<DeliveryId> = batch.iter().map(|settlement| settlement.delivery_id).collect();
+    let pushed_to: Vec<Vec<QueueId>> = batch.iter().map(forwarding::queues_of).collect();
     let results = shared.store.settle(batch).await?;
     if returned {
         dispatcher::wake(shared, connection.id);
     }
-    let without_topic = ids.iter().zip(&results).filter(|(_, settled)| **settled == Settled::NoTopic);
-    let notes: Vec<Settlement> = without_topic
-        .filter_map(|(id, _)| forwards.get(id))
-        .filter_map(|delivery| {
-            stayed = true;
-            note(delivery, format!("the topic `{}` does not exist", forwarding::topic_of(&connection.spec.policy)))
-        })
-        .collect();
+    let topic = forwarding::topic_of(&connection.spec.policy);
+    let mut notes = Vec::new();
+    for ((id, settled), pushed_to) in ids.iter().zip(&results).zip(pushed_to) {
+        let why = match settled {
+            Settled::Applied { .. } => {
+                forwarding::tell(shared, pushed_to);
+                continue;
+            }
+            Settled::NoTopic => format!("the topic `{topic}` does not exist"),
+            Settled::Full { limit } => format!("a queue that the topic `{topic}` is pushed to is full (`{limit}`)"),
+            Settled::Stale | Settled::Gone => continue,
+        };
+        stayed = true;
+        notes.extend(forwards.get(id).and_then(|delivery| note(delivery, why)));
+    }
     if !notes.is_empty() {
         shared.store.settle(notes).await?;
     }
@@ -223,7 +260,7 @@ fn note(delivery: &Delivery, why: String) -> Option<Settlement> {
     Some(settlement(delivery, Decision { progress, to_tail: false }, None))
 }
 
-fn settlement(delivery: &Delivery, decision: Decision, forward: Option<TopicMessageDraft>) -> Settlement {
+fn settlement(delivery: &Delivery, decision: Decision, forward: Option<Box<Forward>>) -> Settlement {
     Settlement {
         delivery_id: delivery.id,
         queue_id: delivery.connection_id,

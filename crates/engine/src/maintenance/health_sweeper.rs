@@ -132,7 +132,9 @@ async fn tell(
     let row = EndpointRow { tell_at: Some(until), ..row.clone() };
     let owner = shared.projects.settings(connection.project_id).and_then(|settings| settings.owner_email.clone());
     let Some(owner) = owner else {
-        give_up(shared, &row, "the project has no `ownerEmail`").await?;
+        let endpoint = EndpointId::of(row.id);
+        tracing::warn!(event = log::ENDPOINT_OWNER_UNKNOWN, %endpoint, "an endpoint was switched off, and its project has no `ownerEmail`");
+        shared.store.end_telling(row.id, row.state.epoch).await?;
         return Ok(None);
     };
     let endpoint = EndpointId::of(connection.id);

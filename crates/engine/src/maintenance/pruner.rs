@@ -50,6 +50,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         }
         if round % AUDIT_EVERY_ROUNDS == 0 {
             prune_audit(&shared).await;
+            prune_kept_programs(&shared).await;
         }
     }
 }
@@ -59,6 +60,17 @@ async fn prune_sessions(shared: &Shared) {
     let (now, limits) = (shared.now(), shared.options.sessions);
     if let Err(error) = shared.store.prune_sessions(now - limits.idle_max, now - limits.age_max, ROWS_MAX).await {
         tracing::warn!(event = log::RETENTION_HELD_UP, %error, "ended sessions could not be removed");
+    }
+}
+
+/// Of subscriptions that are gone. What they made leaves the log after its retention, so before that there is nothing to look for.
+async fn prune_kept_programs(shared: &Shared) {
+    match shared.store.prune_kept_programs(shared.now() - shared.options.log_retention).await {
+        Ok(0) => {}
+        Ok(programs) => tracing::debug!(event = log::RETENTION_DONE, programs, "transformations that nothing needs"),
+        Err(error) => {
+            tracing::warn!(event = log::RETENTION_HELD_UP, %error, "unneeded transformations could not be removed");
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use postrider_core::id::{
     WorkerId,
 };
 use postrider_core::job::JobState;
+use postrider_core::quota::Allowance;
 use postrider_core::security::SecurityDefinition;
 use postrider_core::topic::TopicName;
 use postrider_core::{Timestamp, Wait};
@@ -220,6 +221,14 @@ impl Store for Faltering {
     async fn set_value(&self, name: &str, value: Option<String>) -> Result<(), StoreError> {
         self.falter("set_value")?;
         self.store.set_value(name, value).await
+    }
+    async fn take_allowance(
+        &self,
+        name: &str,
+        allowance: Allowance,
+        now: Timestamp,
+    ) -> Result<Option<Wait>, StoreError> {
+        self.store.take_allowance(name, allowance, now).await
     }
     async fn create_topic(&self, topic: Topic) -> Result<(), StoreError> {
         self.store.create_topic(topic).await

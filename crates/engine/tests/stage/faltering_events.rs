@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use postrider_core::Timestamp;
 use postrider_core::deferral::Deferral;
 use postrider_core::endpoint::{LastTest, Verification};
-use postrider_core::id::{ConnectionId, DeliveryId, EventId, ProjectId, QueueId, SourceId};
+use postrider_core::id::{ConnectionId, DeliveryId, EventId, ProjectId, QueueId, SourceId, SubscriptionId};
 use postrider_core::subscription::PushSubscription;
 use postrider_store::*;
 
@@ -85,6 +85,12 @@ impl Events for Faltering {
     }
     async fn all_push_subscriptions(&self) -> Result<Vec<PushSubscription>, StoreError> {
         self.store.all_push_subscriptions().await
+    }
+    async fn kept_program(&self, of: SubscriptionId) -> Result<Option<String>, StoreError> {
+        self.store.kept_program(of).await
+    }
+    async fn prune_kept_programs(&self, kept_before: Timestamp) -> Result<u64, StoreError> {
+        self.store.prune_kept_programs(kept_before).await
     }
 }
 

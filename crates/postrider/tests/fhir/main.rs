@@ -5,7 +5,9 @@
 mod harness;
 
 mod lab;
+mod liars;
 mod medplum;
 mod programs;
 mod scripted;
+mod secrets;
 mod smart;

@@ -12,7 +12,7 @@ mod server;
 
 pub use api::Api;
 pub use bench::{Bench, flags};
-pub use hooks::{Hooks, Receipt, Remote, verified};
+pub use hooks::{Hooks, PROJECT, Receipt, Remote, verified};
 pub use mirror::{Mirror, Mirrored};
 pub use peer::Peer;
 pub use raw_remote::{Act, RawRemote};

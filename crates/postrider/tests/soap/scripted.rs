@@ -121,3 +121,98 @@ async fn d24_an_answer_that_breaks_off_is_a_fault_only_if_it_began_as_one() {
     }
     assert_eq!(answer.connections(), 2, "delivered once each");
 }
+
+// proves: D24, R16
+#[tokio::test(flavor = "multi_thread")]
+async fn d24_hostile_answers_are_delivered_once_and_harm_nothing() {
+    let lab = Lab::start("http_receiver.py").await;
+    let lol =
+        (1..10).map(|n| format!("<!ENTITY l{n} \"&l{m};&l{m};&l{m};&l{m};&l{m};&l{m};&l{m};&l{m};\">", m = n - 1));
+    let bomb = format!(
+        "<?xml version=\"1.0\"?><!DOCTYPE l [<!ENTITY l0 \"lol\">{}]>{}",
+        lol.collect::<String>(),
+        envelope("<r>&l9;</r>")
+    );
+    let outside = format!("<!DOCTYPE l SYSTEM \"file:///etc/passwd\">{}", envelope("<r>1</r>"));
+    let entity = envelope("<r>&passwd;</r>");
+    let deep = envelope(&"<a>".repeat(30_000));
+    let wide = envelope(&format!("<r {}/>", (0..20_000).map(|n| format!("a{n}=\"\" ")).collect::<String>()));
+    let huge = envelope(&format!("<r>{}</r>", "A".repeat(3 << 20)));
+    let latin = [
+        b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>".to_vec(),
+        envelope("<r>x</r>").replace('x', "\u{1}").into_bytes(),
+    ]
+    .concat();
+    let latin: Vec<u8> = latin.into_iter().map(|byte| if byte == 1 { 0xe4 } else { byte }).collect();
+    let understand = format!(
+        "<e:Envelope xmlns:e=\"{NS}\"><e:Header><t:Tx xmlns:t=\"urn:t\" e:mustUnderstand=\"1\">7</t:Tx></e:Header><e:Body><r>1</r></e:Body></e:Envelope>"
+    );
+    let xml = "text/xml; charset=utf-8";
+    let answers: [(&str, &str, Vec<u8>, Option<&str>); 10] = [
+        ("bomb", xml, bomb.into_bytes(), Some("the answer is")),
+        ("outside", xml, outside.into_bytes(), Some("the answer is")),
+        ("entity", xml, entity.into_bytes(), Some("the answer is")),
+        ("deep", xml, deep.into_bytes(), Some("the answer is")),
+        ("wide", xml, wide.into_bytes(), Some("the answer is")),
+        ("huge", xml, huge.into_bytes(), Some("it was cut")),
+        ("latin", xml, latin.clone(), Some("not in the encoding")),
+        ("bogus", "text/xml; charset=klingon", envelope("<r>1</r>").into_bytes(), None),
+        ("fake", "multipart/related; boundary=\"--\"", b"----\r\n\r\n------".to_vec(), Some("the answer is")),
+        ("understand", xml, understand.into_bytes(), None),
+    ];
+    let rules: Vec<Value> = answers
+        .iter()
+        .map(|(name, content_type, body, _)| {
+            let body = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, body);
+            json!({"path": format!("/{name}"), "answers": [{"status": 200, "body_base64": body, "headers": {"Content-Type": content_type}}]})
+        })
+        .collect();
+    lab.peer.call("PUT", "/__script", &json!({"rules": rules})).await;
+    for (name, _, _, remark) in &answers {
+        lab.connection(name, &format!("/{name}"), queue()).await;
+        let result = lab.invoke(name, "Op", json!({})).await;
+        assert_eq!(flags(&result), OK, "{name}: {}", &result["error"]);
+        let error = result["error"].as_str();
+        if let Some(remark) = remark {
+            assert!(error.is_some_and(|error| error.contains(remark)), "{name}: {error:?}");
+        }
+        assert!(!result.to_string().contains("root:x:0"), "{name} reads no file");
+        assert_eq!(lab.delivery_until(&result, "SUCCESS").await["attempts"], 1, "{name}");
+    }
+    assert_eq!(lab.invoke("understand", "Op", json!({})).await["response"]["data"], json!("1"));
+}
+
+// proves: Z34
+#[tokio::test(flavor = "multi_thread")]
+async fn s11_s13_an_answer_of_mtom_comes_with_its_attachments_and_a_fault_in_parts_is_a_fault() {
+    let lab = Lab::start("http_receiver.py").await;
+    let parts = |inside: &str| {
+        format!(
+            "--x\r\nContent-ID: <root@x>\r\nContent-Type: application/xop+xml; charset=UTF-8; type=\"text/xml\"\r\n\r\n{}\r\n\
+             --x\r\nContent-ID: <doc@x>\r\nContent-Type: application/pdf\r\nContent-Transfer-Encoding: binary\r\n\r\n%PDF-1\r\n--x--\r\n",
+            envelope(inside)
+        )
+    };
+    let include = "<xop:Include xmlns:xop=\"http://www.w3.org/2004/08/xop/include\" href=\"cid:doc%40x\"/>";
+    let fault = "<e:Fault><faultcode>e:Server</faultcode><faultstring>no bed</faultstring></e:Fault>";
+    let answer = |status: u16, inside: &str| {
+        let content_type =
+            "multipart/related; type=\"application/xop+xml\"; start=\"<root@x>\"; start-info=\"text/xml\"; boundary=x";
+        json!([{"status": status, "body": parts(inside), "headers": {"Content-Type": content_type}}])
+    };
+    let rules = json!({"rules": [
+        {"path": "/report", "answers": answer(200, &format!("<r><pdf>{include}</pdf></r>"))},
+        {"path": "/fault", "answers": answer(500, fault)},
+    ]});
+    lab.peer.call("PUT", "/__script", &rules).await;
+    for (use_queue, refused) in [(false, RETURNED), (true, IN_QUEUE)] {
+        let settings = json!({"use_queue": use_queue, "max_retries": 1, "retry_sleep_time": 8});
+        let names = [format!("report-{use_queue}"), format!("fault-{use_queue}")];
+        lab.connection(&names[0], "/report", settings.clone()).await;
+        lab.connection(&names[1], "/fault", settings).await;
+        let result = lab.invoke(&names[0], "Op", json!({})).await;
+        assert_eq!((flags(&result), &result["response"]["data"]["pdf"]), (OK, &json!("JVBERi0x")), "{result}");
+        let result = lab.invoke(&names[1], "Op", json!({})).await;
+        assert_eq!((flags(&result), &result["response"]["fault"]["reason"]), (refused, &json!("no bed")), "{result}");
+    }
+}

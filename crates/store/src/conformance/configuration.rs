@@ -1,9 +1,10 @@
 //! Cases of projects, connections and named values. They must not depend on what settings mean, but for `ordered`.
 
-use postrider_core::Failure;
 use postrider_core::connection::Connection;
 use postrider_core::delivery::Status;
 use postrider_core::id::{ConnectionId, ProjectId};
+use postrider_core::quota::Allowance;
+use postrider_core::{Failure, Wait};
 
 use super::TestStore;
 use super::fixture::*;
@@ -188,4 +189,18 @@ pub async fn named_values_are_kept_until_removed(test: &mut dyn TestStore) {
     assert_eq!(store.value("admin_key_hash").await.unwrap().as_deref(), Some("def"));
     store.set_value("admin_key_hash", None).await.unwrap();
     assert_eq!(store.value("admin_key_hash").await.unwrap(), None);
+}
+
+pub async fn v09_an_allowance_is_taken_by_all_together_and_kept(test: &mut dyn TestStore) {
+    let allowance = Allowance { most: 3, within: Wait::from_secs(60) };
+    let store = test.store();
+    let asked = (0..8).map(|_| store.take_allowance("a", allowance, at(1000)));
+    let answers = futures_util::future::join_all(asked).await;
+    assert_eq!(answers.iter().filter(|answer| **answer == Ok(None)).count(), 3, "{answers:?}");
+    assert!(answers.iter().all(|answer| matches!(answer, Ok(None)) || *answer == Ok(Some(Wait::from_secs(60)))));
+    assert_eq!(store.take_allowance("b", allowance, at(1000)).await, Ok(None), "another name");
+    test.reopen().await;
+    let store = test.store();
+    assert_eq!(store.take_allowance("a", allowance, at(31_000)).await, Ok(Some(Wait::from_secs(30))));
+    assert_eq!(store.take_allowance("a", allowance, at(61_000)).await, Ok(None));
 }

@@ -1,6 +1,6 @@
 //! Cases of messages that come to deliveries, and of subscriptions that push. They must not decide which subscription matches.
 
-use postrider_core::delivery::{EventRef, Origin};
+use postrider_core::delivery::{Delivery, EventRef, Origin, Status};
 use postrider_core::envelope::Payload;
 use postrider_core::id::{ConnectionId, EventId, SubscriptionId};
 use postrider_core::subscription::{PushSpec, PushSubscription};
@@ -115,6 +115,78 @@ pub async fn d40_a_given_id_is_published_once(store: &dyn Store) {
     stored(store.publish_event(same_id).await.unwrap());
 }
 
+pub async fn z22_a_forward_is_pushed_in_the_transaction_that_takes_it_out_of_the_dlq(test: &mut dyn TestStore) {
+    let store = test.store();
+    let world = World::new(&*store).await;
+    let topic = world.topic("claims.failed").await;
+    let (from, to) = (world.connection("from", true).await, world.connection("to", false).await);
+    let id = world.stored(&from, 1).await[0];
+    let lease = world.owner(&from, 5).await;
+    world.attempted(id, lease, Status::Dlq).await;
+    let dead = world.delivery(id).await;
+    let pushed = pushed(&world, &topic, &to, &dead, 70);
+    let progress = ended(dead.progress.clone(), Status::Forwarded, at(70));
+    let decision = world.decision(id, Guard::Version(dead.version), progress).await;
+    let forward = Settlement { forward: Some(Box::new(pushed.clone())), ..decision };
+    assert!(matches!(world.settle(forward.clone()).await, Settled::Applied { .. }));
+    assert_eq!(world.settle(forward).await, Settled::Stale, "and nothing is pushed a second time");
+    test.reopen().await;
+    let store = test.store();
+    let world = world.over(&*store);
+    assert_eq!(world.delivery(id).await.progress.status, Status::Forwarded);
+    let got = world.delivery(pushed.deliveries[0].id).await;
+    assert_eq!(
+        (got.body_id, got.progress.status, got.event.unwrap().id),
+        (dead.body_id, Status::Pending, pushed.message.id)
+    );
+    let summary = world.summary(&to).await;
+    assert_eq!((summary.waiting, summary.waiting_bytes), (2, 2 * dead.body_bytes));
+    assert_eq!(store.topic_messages(&topic, FIRST_PAGE).await.unwrap().items.len(), 1);
+    let lease = world.owner(&to, 80).await;
+    for new in &pushed.deliveries {
+        world.attempted(new.id, lease, Status::Success).await;
+    }
+    let pruned = store.prune(at(999_999), at(0), 100).await.unwrap();
+    assert_eq!((pruned.deliveries, pruned.bodies), (3, 0), "the message still refers to it");
+    let pruned = store.prune(at(999_999), at(0) + Wait::from_secs(7200), 100).await.unwrap();
+    assert_eq!((pruned.topic_messages, pruned.bodies), (1, 1), "with the last that refers to it, and not before");
+}
+
+pub async fn z22_a_forward_without_room_leaves_all_where_it_is(store: &dyn Store) {
+    let world = World::new(store).await;
+    let topic = world.topic("claims.failed").await;
+    let (from, to) = (world.connection("from", true).await, world.connection("to", true).await);
+    let stored = world.stored(&from, 2).await;
+    let lease = world.owner(&from, 5).await;
+    let mut batch = Vec::new();
+    for id in &stored {
+        world.attempted(*id, lease, Status::Dlq).await;
+        let dead = world.delivery(*id).await;
+        let progress = ended(dead.progress.clone(), Status::Forwarded, at(70));
+        let forward = Some(Box::new(pushed(&world, &topic, &to, &dead, 70)));
+        let decision = world.decision(*id, Guard::Version(dead.version), progress).await;
+        batch.push(Settlement { forward, ..decision });
+    }
+    // There is room for three, and each wants two.
+    world.stored(&to, i64::try_from(LIMITS.queue_messages_max).unwrap() - 3).await;
+    let settled = store.settle(batch.clone()).await.unwrap();
+    assert!(matches!(settled[0], Settled::Applied { .. }), "{settled:?}");
+    assert_eq!(settled[1], Settled::Full { limit: StoreLimits::QUEUE_MESSAGES_MAX });
+    assert_eq!(world.delivery(stored[1]).await.progress.status, Status::Dlq);
+    assert_eq!(store.topic_messages(&topic, FIRST_PAGE).await.unwrap().items.len(), 1);
+    assert_eq!(world.summary(&to).await.waiting, LIMITS.queue_messages_max - 1);
+}
+
+/// Two deliveries to one connection, as for two subscriptions.
+fn pushed(world: &World<'_>, topic: &Topic, to: &Connection, dead: &Delivery, millis: i64) -> Forward {
+    let NewEvent { message, mut deliveries, .. } = event(world, topic, &[to, to], millis);
+    for new in &mut deliveries {
+        new.body = NewBody { id: dead.body_id, bytes: dead.id.to_string().into() };
+        new.ordered = to.spec.policy.queue.ordered;
+    }
+    Forward { message, deliveries }
+}
+
 pub async fn d07_an_event_without_room_leaves_nothing(store: &dyn Store) {
     let world = World::new(store).await;
     let topic = world.topic("order.created").await;
@@ -207,10 +279,55 @@ pub async fn p02_a_push_subscription_changes_together_with_its_entry(test: &mut 
     test.reopen().await;
     let store = test.store();
     assert_eq!(store.all_push_subscriptions().await.unwrap(), [second, again.clone()]);
-    store.change(Change::DeletePushSubscription(again.id), entry(7)).await.unwrap();
-    assert!(store.change(Change::DeletePushSubscription(again.id), entry(8)).await.is_err());
+    store.change(Change::DeletePushSubscription { id: again.id, now: at(7) }, entry(7)).await.unwrap();
+    assert!(store.change(Change::DeletePushSubscription { id: again.id, now: at(7) }, entry(8)).await.is_err());
     store.delete_connection(connection.id, false, at(9)).await.unwrap();
     assert_eq!(store.all_push_subscriptions().await.unwrap(), [], "they go with their connection");
     let entries = store.audit_entries(&AuditFilter::default(), FIRST_PAGE).await.unwrap().items;
     assert_eq!(entries.iter().map(|entry| entry.at).collect::<Vec<_>>(), [at(7), at(6), at(2), at(1)]);
+}
+
+pub async fn r13_the_transformation_of_a_deleted_subscription_is_kept_while_something_needs_it(store: &dyn Store) {
+    let world = World::new(store).await;
+    let topic = world.topic("order.created").await;
+    let (first, second) = (world.connection("a", false).await, world.connection("b", false).await);
+    let entry = |millis| super::audit::entry(&world, "subscription", millis);
+    let with = |mut subscription: PushSubscription, program: &str| {
+        subscription.written.insert("transformation".to_owned(), program.into());
+        subscription.spec = PushSpec::parse(&subscription.written).unwrap();
+        subscription
+    };
+    let subscriptions = [
+        with(push(&world, 5, "used", first.id), ".used"),
+        with(push(&world, 6, "unused", first.id), ".unused"),
+        with(push(&world, 7, "with its connection", second.id), ".gone"),
+        push(&world, 8, "plain", first.id),
+    ];
+    for (number, one) in (1..).zip(&subscriptions) {
+        store.change(Change::CreatePushSubscription(Box::new(one.clone())), entry(number)).await.unwrap();
+    }
+    // Its delivery refers to the subscription 5.
+    let new = event(&world, &topic, &[&first], 10);
+    stored(store.publish_event(new.clone()).await.unwrap());
+    for (number, one) in (11..).zip([&subscriptions[0], &subscriptions[1], &subscriptions[3]]) {
+        store.change(Change::DeletePushSubscription { id: one.id, now: at(20) }, entry(number)).await.unwrap();
+    }
+    store.change(Change::DeleteConnection { id: second.id, forced: false, now: at(20) }, entry(20)).await.unwrap();
+    let kept = async || {
+        let mut kept = Vec::new();
+        for one in &subscriptions {
+            kept.push(store.kept_program(one.id).await.unwrap());
+        }
+        kept
+    };
+    let program = |text: &str| Some(text.to_owned());
+    assert_eq!(kept().await, [program(".used"), program(".unused"), program(".gone"), None]);
+    assert_eq!(store.prune_kept_programs(at(20)).await, Ok(0), "none for so long");
+    assert_eq!(store.prune_kept_programs(at(21)).await, Ok(2));
+    assert_eq!(kept().await, [program(".used"), None, None, None]);
+    let lease = world.owner(&first, 30).await;
+    world.attempted(new.deliveries[0].id, lease, Status::Success).await;
+    assert_eq!(store.prune_kept_programs(at(99)).await, Ok(0), "what is in the log may be sent again");
+    store.prune(at(999_999), at(0), 10).await.unwrap();
+    assert_eq!(store.prune_kept_programs(at(99)).await, Ok(1));
 }

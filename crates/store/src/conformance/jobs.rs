@@ -212,10 +212,10 @@ pub async fn z22_a_step_forwards_or_leaves_all_where_it_is(store: &dyn Store) {
     let mut forward = world.decision(stored[0], Guard::Version(delivery.version), progress).await;
     let draft = world.draft(&topic, 110);
     let missing = postrider_core::topic::TopicName::new("missing").unwrap();
-    forward.forward = Some(TopicMessageDraft { topic: missing, ..draft.clone() });
+    forward.forward = Some(TopicMessageDraft { topic: missing, ..draft.clone() }.into());
     let raced = store.step_job(step(&begun, vec![forward.clone()], 110)).await.unwrap();
     assert_eq!(raced, JobStepped::Raced(vec![stored[0]]));
-    forward.forward = Some(draft);
+    forward.forward = Some(draft.into());
     written(store.step_job(step(&begun, vec![forward], 110)).await.unwrap());
     assert_eq!(store.topic_messages(&topic, FIRST_PAGE).await.unwrap().items.len(), 1);
     assert_eq!(world.delivery(stored[0]).await.progress.status, Status::Forwarded);

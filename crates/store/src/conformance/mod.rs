@@ -180,6 +180,8 @@ macro_rules! conformance_suite {
                 d40_an_event_makes_its_topic_or_is_refused,
                 d40_a_given_id_is_published_once,
                 d07_an_event_without_room_leaves_nothing,
+                z22_a_forward_without_room_leaves_all_where_it_is,
+                r13_the_transformation_of_a_deleted_subscription_is_kept_while_something_needs_it,
                 d40_a_connection_that_is_gone_is_left_out,
                 events_are_listed_newest_first_over_all_topics,
             }
@@ -245,6 +247,7 @@ macro_rules! conformance_suite {
                 d03_settlements_survive_a_kill_in_their_order,
             }
             configuration {
+                v09_an_allowance_is_taken_by_all_together_and_kept,
                 z18_a_change_keeps_the_queue,
                 named_values_are_kept_until_removed,
             }
@@ -289,6 +292,7 @@ macro_rules! conformance_suite {
             }
             events {
                 d40_an_event_and_its_deliveries_survive_a_kill_together,
+                z22_a_forward_is_pushed_in_the_transaction_that_takes_it_out_of_the_dlq,
                 p02_a_push_subscription_changes_together_with_its_entry,
             }
             lines {

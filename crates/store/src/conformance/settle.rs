@@ -307,11 +307,11 @@ pub async fn z22_a_forward_is_in_the_topic_and_not_in_the_dlq(test: &mut dyn Tes
     let decision = world.decision(id, Guard::Version(dead.version), forwarded).await;
     let mut lost = world.draft(&topic, 70);
     lost.topic = TopicName::new("no.such.topic").unwrap();
-    let refused = world.settle(Settlement { forward: Some(lost), ..decision.clone() }).await;
+    let refused = world.settle(Settlement { forward: Some(lost.into()), ..decision.clone() }).await;
     assert_eq!(refused, Settled::NoTopic);
     assert_eq!(world.delivery(id).await, dead, "it stays in the DLQ");
     let draft = world.draft(&topic, 70);
-    let forward = Settlement { forward: Some(draft.clone()), ..decision };
+    let forward = Settlement { forward: Some(draft.clone().into()), ..decision };
     assert!(matches!(world.settle(forward.clone()).await, Settled::Applied { position: None, .. }));
     assert_eq!(world.settle(forward).await, Settled::Stale);
     test.reopen().await;
@@ -338,7 +338,9 @@ pub async fn z22_a_forward_carries_the_edited_body(store: &dyn Store) {
     let guard = Guard::Version(world.delivery(id).await.version);
     let decision = world.decision(id, guard, progress).await;
     let draft = world.draft(&topic, 9);
-    world.settle(Settlement { forward: Some(draft), edited_body: Some(world.body(b"mended")), ..decision }).await;
+    world
+        .settle(Settlement { forward: Some(draft.into()), edited_body: Some(world.body(b"mended")), ..decision })
+        .await;
     let messages = store.topic_messages(&topic, FIRST_PAGE).await.unwrap().items;
     assert_eq!(messages[0].body, &b"mended"[..]);
 }

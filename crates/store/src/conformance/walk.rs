@@ -152,7 +152,7 @@ impl Walk {
         let progress = ended(delivery.progress.clone(), end, at(self.now));
         let mut decision = world.decision(delivery.id, Guard::Version(version), progress).await;
         decision.placement = if self.roll(2) == 0 { Placement::Tail } else { Placement::Keep };
-        decision.forward = (end == Status::Forwarded).then(|| world.draft(&self.topic, self.now));
+        decision.forward = (end == Status::Forwarded).then(|| world.draft(&self.topic, self.now).into());
         if self.roll(3) == 0 {
             let edited = world.body(format!("edited at {}", self.now).as_bytes());
             self.bodies.insert(edited.id, edited.bytes.clone());

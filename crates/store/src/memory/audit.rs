@@ -116,7 +116,7 @@ impl Data {
             Change::ReplaceEndpointKeys { id, keys, version } => self.replace_endpoint_keys(id, &keys, version),
             Change::CreatePushSubscription(subscription) => self.create_push(*subscription),
             Change::ReplacePushSubscription { subscription, version } => self.replace_push(*subscription, version),
-            Change::DeletePushSubscription(id) => self.delete_push(id),
+            Change::DeletePushSubscription { id, now } => self.delete_push(id, now),
             Change::CreateSource(row) => self.create_source(*row),
             Change::ReplaceSource { row, version } => self.replace_source(*row, version),
             Change::DeleteSource(id) => self.delete_source(id),

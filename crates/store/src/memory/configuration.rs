@@ -98,8 +98,7 @@ impl Data {
         self.queues.remove(&id);
         self.connections.remove(&id);
         self.endpoints.remove(&id);
-        self.push_subscriptions.retain(|_, subscription| subscription.connection_id != id);
-        Ok(())
+        self.delete_push_to(id, now)
     }
 
     /// Z18: kept in the log.

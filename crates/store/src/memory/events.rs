@@ -3,15 +3,20 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
+use postrider_core::Timestamp;
 use postrider_core::id::{ConnectionId, EventId, ProjectId, SubscriptionId, TopicId};
 use postrider_core::subscription::PushSubscription;
 
 use super::MemoryStore;
 use super::rows::Data;
+use crate::kept_programs::{KeptProgram, PREFIX};
 use crate::{
     EventFilter, Events, NewDelivery, NewEvent, PAGE_ROWS_MAX, Page, PageRequest, PublishedEvent, StoreError,
     StoredEvent,
 };
+
+/// Messages and bytes that one transaction has asked for in each queue so far.
+pub(super) type Asked = BTreeMap<ConnectionId, (u64, u64)>;
 
 #[async_trait]
 impl Events for MemoryStore {
@@ -37,6 +42,26 @@ impl Events for MemoryStore {
     async fn all_push_subscriptions(&self) -> Result<Vec<PushSubscription>, StoreError> {
         Ok(self.open()?.push_subscriptions.values().cloned().collect())
     }
+
+    async fn kept_program(&self, of: SubscriptionId) -> Result<Option<String>, StoreError> {
+        let data = self.open()?;
+        let kept = data.values.get(&KeptProgram::name(of)).map(|written| KeptProgram::read(written));
+        Ok(kept.transpose()?.map(|kept| kept.program))
+    }
+
+    async fn prune_kept_programs(&self, kept_before: Timestamp) -> Result<u64, StoreError> {
+        let mut data = self.open()?;
+        let mut gone = Vec::new();
+        for (name, written) in data.values.iter().filter(|(name, _)| name.starts_with(PREFIX)) {
+            let Some(of) = KeptProgram::kept_before(name, written, kept_before)? else { continue };
+            let mut events = data.rows.values().filter_map(|row| row.delivery.event.as_ref());
+            if !events.any(|event| event.subscription_id == of) {
+                gone.push(name.clone());
+            }
+        }
+        gone.iter().for_each(|name| data.set_value(name, None));
+        Ok(gone.len() as u64)
+    }
 }
 
 impl Data {
@@ -58,20 +83,28 @@ impl Data {
         self.enqueue(event.deliveries).map(PublishedEvent::Stored)
     }
 
-    /// Several of them may go to one queue.
     pub(super) fn check_room(&self, deliveries: &[NewDelivery]) -> Result<(), StoreError> {
-        let mut asked: BTreeMap<ConnectionId, (u64, u64)> = BTreeMap::new();
+        match self.broken_by(deliveries, &mut Asked::new()) {
+            Some(limit) => Err(StoreError::Full { limit }),
+            None => Ok(()),
+        }
+    }
+
+    /// The limit that one of these would break behind what has been asked for. Several of them may go to one queue.
+    pub(super) fn broken_by(&self, deliveries: &[NewDelivery], asked: &mut Asked) -> Option<&'static str> {
+        let mut all = asked.clone();
         for new in deliveries {
             let bytes = new.body.bytes.len() as u64;
-            let before = asked.entry(new.connection_id).or_default();
+            let before = all.entry(new.connection_id).or_default();
             let Some(queue) = self.queues.get(&new.connection_id) else { continue };
             let (waiting, waiting_bytes) = (queue.waiting() + before.0, queue.waiting_bytes + before.1);
             if let Some(limit) = self.limits.broken_by(waiting, waiting_bytes, bytes) {
-                return Err(StoreError::Full { limit });
+                return Some(limit);
             }
             *before = (before.0 + 1, before.1 + bytes);
         }
-        Ok(())
+        *asked = all;
+        None
     }
 
     /// Of all messages of a project, from the newest to the oldest.
@@ -144,11 +177,21 @@ impl Data {
         Ok(())
     }
 
-    pub(super) fn delete_push(&mut self, id: SubscriptionId) -> Result<(), StoreError> {
-        match self.push_subscriptions.remove(&id) {
-            Some(_) => Ok(()),
-            None => Err(StoreError::NotFound { what: "subscription" }),
+    pub(super) fn delete_push(&mut self, id: SubscriptionId, now: Timestamp) -> Result<(), StoreError> {
+        let going = self.push_subscriptions.get(&id).ok_or(StoreError::NotFound { what: "subscription" })?;
+        let kept = KeptProgram::of(going, now)?;
+        self.push_subscriptions.remove(&id);
+        if let Some((name, written)) = kept {
+            self.set_value(&name, Some(written));
         }
+        Ok(())
+    }
+
+    /// With their connection.
+    pub(super) fn delete_push_to(&mut self, connection: ConnectionId, now: Timestamp) -> Result<(), StoreError> {
+        let theirs = self.push_subscriptions.values().filter(|one| one.connection_id == connection);
+        let theirs: Vec<SubscriptionId> = theirs.map(|one| one.id).collect();
+        theirs.into_iter().try_for_each(|id| self.delete_push(id, now))
     }
 
     fn check_push(&self, subscription: &PushSubscription) -> Result<(), StoreError> {

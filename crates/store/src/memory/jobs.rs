@@ -176,7 +176,7 @@ impl Data {
             return Ok(JobStepped::Superseded);
         }
         let job = job.clone();
-        let mut raced = self.not_holding(&step.settlements)?;
+        let (mut raced, full) = self.not_holding(&step.settlements)?;
         for command in &step.commands {
             if !self.has_taker(command, step.now) {
                 raced.push(command.delivery_id);
@@ -184,6 +184,9 @@ impl Data {
         }
         if !raced.is_empty() {
             return Ok(JobStepped::Raced(raced));
+        }
+        if !full.is_empty() {
+            return Ok(JobStepped::NoRoom(full));
         }
         self.settle(step.settlements.clone())?;
         for command in &step.commands {

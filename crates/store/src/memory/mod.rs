@@ -37,12 +37,13 @@ use async_trait::async_trait;
 use postrider_core::connection::Connection;
 use postrider_core::delivery::{Delivery, Position};
 use postrider_core::id::{CommandId, ConnectionId, EventId, ProjectId, QueueId, SubscriptionId, WorkerId};
+use postrider_core::quota::Allowance;
 use postrider_core::topic::TopicName;
 use postrider_core::{Timestamp, Wait};
 
 use crate::configure::{ConfigChange, StoreConfigure};
 use crate::records::*;
-use crate::{Store, StoreError, StoreLimits};
+use crate::{Store, StoreError, StoreLimits, allowances};
 use rows::Data;
 
 /// Clones share the data.
@@ -182,6 +183,21 @@ impl Store for MemoryStore {
     async fn set_value(&self, name: &str, value: Option<String>) -> Result<(), StoreError> {
         self.open()?.set_value(name, value);
         Ok(())
+    }
+
+    async fn take_allowance(
+        &self,
+        name: &str,
+        allowance: Allowance,
+        now: Timestamp,
+    ) -> Result<Option<Wait>, StoreError> {
+        let mut data = self.open()?;
+        let name = allowances::value_name(name);
+        match allowances::take(data.values.get(&name).map(String::as_str), allowance, now)? {
+            Ok(written) => data.set_value(&name, Some(written)),
+            Err(wait) => return Ok(Some(wait)),
+        }
+        Ok(None)
     }
 
     async fn create_topic(&self, topic: Topic) -> Result<(), StoreError> {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use postrider_core::delivery::Status;
 use postrider_core::id::DeliveryId;
 
+use super::events::Asked;
 use super::rows::{Data, Row};
 use crate::StoreError;
 use crate::records::*;
@@ -25,9 +26,11 @@ enum Judged {
 
 impl Data {
     pub(super) fn settle(&mut self, batch: Vec<Settlement>) -> Result<Vec<Settled>, StoreError> {
-        let mut foreseen = BTreeMap::new();
-        let judged: Vec<Judged> =
-            batch.iter().map(|settlement| self.judge(settlement, &mut foreseen)).collect::<Result<_, _>>()?;
+        let (mut foreseen, mut asked) = (BTreeMap::new(), Asked::new());
+        let mut judged = Vec::with_capacity(batch.len());
+        for settlement in &batch {
+            judged.push(self.judge(settlement, &mut foreseen, &mut asked)?);
+        }
         let answers = batch.into_iter().zip(judged).map(|(settlement, judged)| match judged {
             Judged::Applies => self.apply(settlement),
             Judged::Not(settled) => settled,
@@ -35,22 +38,25 @@ impl Data {
         Ok(answers.collect())
     }
 
-    /// Those of these that would not be applied; nothing is written.
-    pub(super) fn not_holding(&self, batch: &[Settlement]) -> Result<Vec<DeliveryId>, StoreError> {
-        let mut foreseen = BTreeMap::new();
-        let mut raced = Vec::new();
+    /// Those of these that would not be applied, and those whose forward would find no room; nothing is written.
+    pub(super) fn not_holding(&self, batch: &[Settlement]) -> Result<(Vec<DeliveryId>, Vec<DeliveryId>), StoreError> {
+        let (mut foreseen, mut asked) = (BTreeMap::new(), Asked::new());
+        let (mut raced, mut full) = (Vec::new(), Vec::new());
         for settlement in batch {
-            if matches!(self.judge(settlement, &mut foreseen)?, Judged::Not(_)) {
-                raced.push(settlement.delivery_id);
+            match self.judge(settlement, &mut foreseen, &mut asked)? {
+                Judged::Applies => {}
+                Judged::Not(Settled::Full { .. }) => full.push(settlement.delivery_id),
+                Judged::Not(_) => raced.push(settlement.delivery_id),
             }
         }
-        Ok(raced)
+        Ok((raced, full))
     }
 
     fn judge(
         &self,
         settlement: &Settlement,
         foreseen: &mut BTreeMap<DeliveryId, Foreseen>,
+        asked: &mut Asked,
     ) -> Result<Judged, StoreError> {
         let Some(row) = self.rows.get(&settlement.delivery_id) else { return Ok(Judged::Not(Settled::Gone)) };
         let Some(queue) = self.queues.get(&settlement.queue_id) else { return Ok(Judged::Not(Settled::Gone)) };
@@ -72,10 +78,13 @@ impl Data {
         if !holds {
             return Ok(Judged::Not(Settled::Stale));
         }
-        if let Some(draft) = &settlement.forward
-            && self.topic_by_name(delivery.project_id, &draft.topic).is_none()
-        {
-            return Ok(Judged::Not(Settled::NoTopic));
+        if let Some(forward) = &settlement.forward {
+            if self.topic_by_name(delivery.project_id, &forward.message.topic).is_none() {
+                return Ok(Judged::Not(Settled::NoTopic));
+            }
+            if let Some(limit) = self.broken_by(&forward.deliveries, asked) {
+                return Ok(Judged::Not(Settled::Full { limit }));
+            }
         }
         check_progress(settlement, now.recorded)?;
         now.version += 1;
@@ -94,9 +103,10 @@ impl Data {
         if let Some(body) = settlement.edited_body {
             self.edit(&mut row, body);
         }
-        if let Some(draft) = settlement.forward {
-            self.forward(&row.delivery, draft);
-        }
+        let pushed = settlement.forward.map(|forward| {
+            self.forward(&row.delivery, forward.message);
+            forward.deliveries
+        });
         if let Some((id, answer)) = settlement.answers {
             self.note_answer(id, answer);
         }
@@ -107,6 +117,8 @@ impl Data {
         row.delivery.version += 1;
         let settled = Settled::Applied { version: row.delivery.version, position: row.delivery.position };
         self.enter(row);
+        // Judged already: there is room for all.
+        let _ = pushed.map(|deliveries| self.enqueue(deliveries));
         settled
     }
 

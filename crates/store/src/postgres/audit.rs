@@ -127,7 +127,7 @@ async fn make(work: &Work, change: &Change) -> Outcome<()> {
         Change::ReplacePushSubscription { subscription, version } => {
             events::replace_push(work, subscription, *version).await
         }
-        Change::DeletePushSubscription(id) => events::delete_push(work, *id).await,
+        Change::DeletePushSubscription { id, now } => events::delete_push(work, *id, *now).await,
         Change::CreateSource(row) => sources::create(work, row).await,
         Change::ReplaceSource { row, version } => sources::replace(work, row, *version).await,
         Change::DeleteSource(id) => sources::delete(work, *id).await,

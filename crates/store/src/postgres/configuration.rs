@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
 use postrider_core::id::{ConnectionId, ProjectId};
+use postrider_core::quota::Allowance;
+use postrider_core::{Timestamp, Wait};
 
 use super::failures::Outcome;
 use super::key::{Id as _, Key};
@@ -13,7 +14,7 @@ use super::rows::{CHANGING, Cells, FIXED, json, prefixed};
 use super::security;
 use super::work::Work;
 use super::{commands, deferrals, endpoints, events, lines};
-use crate::{Project, StoreError};
+use crate::{Project, StoreError, allowances};
 
 pub(super) async fn create_project(work: &Work, project: &Project) -> Outcome<()> {
     work.tell_of_configuration();
@@ -171,7 +172,7 @@ pub(super) async fn delete_connection(work: &Work, id: ConnectionId, forced: boo
     commands::answer_all_of_queue(work, id).await?;
     deferrals::forget(work, id).await?;
     endpoints::delete(work, id).await?;
-    events::delete_push_to(work, id).await?;
+    events::delete_push_to(work, id, now).await?;
     work.execute("DELETE FROM connection WHERE id = $1", &[&key]).await?;
     if accepted == 0 {
         return queues::remove(work, id).await;
@@ -221,4 +222,21 @@ pub(super) async fn set_value(work: &Work, name: &str, value: Option<&str>) -> O
         None => work.execute("DELETE FROM value WHERE name = $1", &[&name]).await?,
     };
     Ok(())
+}
+
+/// Servers take turns at one name; the row may not be there yet, so the turn is a lock of its own.
+pub(super) async fn take_allowance(
+    work: &Work,
+    name: &str,
+    allowance: Allowance,
+    now: Timestamp,
+) -> Outcome<Option<Wait>> {
+    let name = allowances::value_name(name);
+    work.rows("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", &[&name]).await?;
+    let kept: Option<String> =
+        work.first("SELECT value FROM value WHERE name = $1", &[&name], |row| Cells::of(row).take()).await?;
+    match allowances::take(kept.as_deref(), allowance, now)? {
+        Ok(written) => set_value(work, &name, Some(&written)).await.map(|()| None),
+        Err(wait) => Ok(Some(wait)),
+    }
 }

@@ -9,16 +9,17 @@ use postrider_core::topic::TopicName;
 use tokio_postgres::Row;
 
 use super::columns::Param;
-use super::configuration::require_project;
+use super::configuration::{require_project, set_value};
 use super::failures::Outcome;
-use super::key::Id as _;
+use super::key::{Id as _, Key};
 use super::listing::{BAD_CURSOR, cut, room_of, rows_of};
 use super::rows::{Cells, from_json, json, signed};
 use super::work::Work;
 use super::{PostgresStore, bodies, intake, topics};
+use crate::kept_programs::{KeptProgram, PREFIX};
 use crate::{
-    Enqueued, EventFilter, Events, NewDelivery, NewEvent, Page, PageRequest, PublishedEvent, StoreError, StoredEvent,
-    Topic,
+    Enqueued, EventFilter, Events, NewDelivery, NewEvent, Page, PageRequest, PublishedEvent, StoreError,
+    StoreRead as _, StoredEvent, Topic,
 };
 
 #[async_trait]
@@ -43,6 +44,19 @@ impl Events for PostgresStore {
 
     async fn all_push_subscriptions(&self) -> Result<Vec<PushSubscription>, StoreError> {
         self.read((), |work, ()| all_push(work).boxed()).await
+    }
+
+    async fn kept_program(&self, of: SubscriptionId) -> Result<Option<String>, StoreError> {
+        let written = self.value(&KeptProgram::name(of)).await?;
+        Ok(written.map(|written| KeptProgram::read(&written)).transpose()?.map(|kept| kept.program))
+    }
+
+    async fn prune_kept_programs(&self, kept_before: Timestamp) -> Result<u64, StoreError> {
+        let unneeded = self.read(kept_before, |work, before| unneeded_programs(work, *before).boxed()).await?;
+        if unneeded.is_empty() {
+            return Ok(0);
+        }
+        self.write(unneeded, |work, names| forget_programs(work, names).boxed()).await
     }
 }
 
@@ -222,19 +236,53 @@ pub(super) async fn replace_push(work: &Work, subscription: &PushSubscription, v
     Ok(())
 }
 
-pub(super) async fn delete_push(work: &Work, id: SubscriptionId) -> Outcome<()> {
-    work.tell_of_configuration();
-    match work.execute("DELETE FROM push_subscription WHERE id = $1", &[&id.key()]).await? {
+pub(super) async fn delete_push(work: &Work, id: SubscriptionId, now: Timestamp) -> Outcome<()> {
+    match delete_push_where(work, "id", id.key(), now).await? {
         0 => Err(StoreError::NotFound { what: "subscription" }.into()),
         _ => Ok(()),
     }
 }
 
 /// With their connection.
-pub(super) async fn delete_push_to(work: &Work, connection: ConnectionId) -> Outcome<()> {
+pub(super) async fn delete_push_to(work: &Work, connection: ConnectionId, now: Timestamp) -> Outcome<()> {
+    delete_push_where(work, "connection_id", connection.key(), now).await.map(drop)
+}
+
+async fn delete_push_where(work: &Work, column: &str, is: Key, now: Timestamp) -> Outcome<usize> {
     work.tell_of_configuration();
-    work.execute("DELETE FROM push_subscription WHERE connection_id = $1", &[&connection.key()]).await?;
-    Ok(())
+    let sql = format!("DELETE FROM push_subscription WHERE {column} = $1 RETURNING {PUSH}");
+    let going = work.changed(&sql, &[&is], read_push).await?;
+    for subscription in &going {
+        if let Some((name, written)) = KeptProgram::of(subscription, now)? {
+            set_value(work, &name, Some(&written)).await?;
+        }
+    }
+    Ok(going.len())
+}
+
+async fn forget_programs(work: &Work, names: &[String]) -> Outcome<u64> {
+    work.execute("DELETE FROM value WHERE name = ANY($1)", &[&names]).await
+}
+
+/// The names of those kept before that time that nothing refers to any more. What is gone gets no new deliveries, so none can come later.
+async fn unneeded_programs(work: &Work, kept_before: Timestamp) -> Outcome<Vec<String>> {
+    let all = "SELECT name, value FROM value WHERE starts_with(name, $1)";
+    let kept = work
+        .all(all, &[&PREFIX], |row| {
+            let mut at = Cells::of(row);
+            let (name, written): (String, String) = (at.take()?, at.take()?);
+            Ok(KeptProgram::kept_before(&name, &written, kept_before)?.map(|of| (of, name)))
+        })
+        .await?;
+    let kept: Vec<(SubscriptionId, String)> = kept.into_iter().flatten().collect();
+    if kept.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ids: Vec<Key> = kept.iter().map(|(of, _)| of.key()).collect();
+    let used = "SELECT subscription_id FROM delivery WHERE subscription_id = ANY($1) \
+                UNION SELECT subscription_id FROM delivery_log WHERE subscription_id = ANY($1)";
+    let used = work.all(used, &[&ids], |row| Ok(SubscriptionId::from_u128(Cells::of(row).id()?))).await?;
+    Ok(kept.into_iter().filter(|(of, _)| !used.contains(of)).map(|(_, name)| name).collect())
 }
 
 async fn require_connection(work: &Work, subscription: &PushSubscription) -> Outcome<()> {

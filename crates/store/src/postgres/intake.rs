@@ -143,22 +143,30 @@ async fn read_places(work: &Work, ids: &BTreeSet<QueueId>) -> Outcome<BTreeMap<Q
     Ok(places?.into_iter().collect())
 }
 
-/// `Full` when one of these would find no room now. Several of them may go to one queue.
+/// `Full` when one of these would find no room now.
 pub(super) async fn check_room(work: &Work, deliveries: &[NewDelivery]) -> Outcome<()> {
+    match broken_by(work, &deliveries.iter().collect::<Vec<_>>()).await? {
+        Some(limit) => Err(StoreError::Full { limit }.into()),
+        None => Ok(()),
+    }
+}
+
+/// The limit that one of these would break now. Several of them may go to one queue.
+pub(super) async fn broken_by(work: &Work, deliveries: &[&NewDelivery]) -> Outcome<Option<&'static str>> {
     let ids: BTreeSet<QueueId> = deliveries.iter().map(|new| new.connection_id).collect();
     if ids.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     let mut places = read_places(work, &ids).await?;
     for new in deliveries {
         let Some(place) = places.get_mut(&new.connection_id) else { continue };
         let bytes = new.body.bytes.len() as u64;
         if let Some(limit) = work.limits().broken_by(place.waiting, place.waiting_bytes, bytes) {
-            return Err(StoreError::Full { limit }.into());
+            return Ok(Some(limit));
         }
         (place.waiting, place.waiting_bytes) = (place.waiting + 1, place.waiting_bytes + bytes);
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Nothing ended before it was created, as far as clocks agree: only those days of the log are looked at.

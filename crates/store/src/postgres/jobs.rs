@@ -139,13 +139,13 @@ pub(super) async fn step(work: &Work, step: &JobStep) -> Outcome<JobStepped> {
     // Queues before the job's row, as where an owner answers a command of it.
     let asked = step.commands.iter().map(|command| command.queue_id);
     let ids: BTreeSet<QueueId> = settlements.iter().map(|one| one.queue_id).chain(asked).collect();
-    queues::lock_entries(work, &ids).await?;
+    queues::lock_entries(work, &settle::forwarded_to(&settlements).chain(ids.iter().copied()).collect()).await?;
     let queues = queues::lock(work, &ids, Lock::Alone).await?;
     let job = find(work, step.job_id).await?.ok_or(StoreError::NotFound { what: "job" })?;
     if job.version != step.version || job.state != JobState::Running {
         return Ok(JobStepped::Superseded);
     }
-    let mut raced = settle::not_holding(work, &settlements).await?;
+    let (mut raced, full) = settle::not_holding(work, &settlements).await?;
     for command in &step.commands {
         if !commands::has_taker(work, command, queues.get(&command.queue_id), step.now).await? {
             raced.push(command.delivery_id);
@@ -153,6 +153,9 @@ pub(super) async fn step(work: &Work, step: &JobStep) -> Outcome<JobStepped> {
     }
     if !raced.is_empty() {
         return Ok(JobStepped::Raced(raced));
+    }
+    if !full.is_empty() {
+        return Ok(JobStepped::NoRoom(full));
     }
     settle::settle(work, &settlements).await?;
     for command in &step.commands {

@@ -17,7 +17,7 @@ use super::queues::{self, Left, Lock, Queue, Queues};
 use super::rows::{CHANGING, Cells, Changing, FIXED, prefixed, push_changing, signed};
 use super::work::Work;
 use super::{bodies, commands, health, intake, lines, topics};
-use crate::{Guard, HealthWrite, Placement, Settled, Settlement, StoreError};
+use crate::{Forward, Guard, HealthWrite, NewDelivery, Placement, Settled, Settlement, StoreError};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Table {
@@ -86,6 +86,8 @@ struct Pending<'a> {
     held_back: Vec<Key>,
     /// Those in which something waits that did not before.
     filled: BTreeSet<QueueId>,
+    /// What forwards push. Stored once positions are given.
+    pushed: Vec<&'a NewDelivery>,
 }
 
 pub(super) async fn settle(work: &Work, batch: &[&Settlement]) -> Outcome<Vec<Settled>> {
@@ -111,29 +113,40 @@ async fn lock_queues(work: &Work, batch: &[&Settlement]) -> Outcome<Queues> {
         let by_version = matches!(one.guard, Guard::Version(_));
         one.progress.status.is_waiting() && (by_version || one.placement == Placement::Tail)
     };
-    let filled: BTreeSet<QueueId> = batch.iter().filter(needs_position).map(|one| one.queue_id).collect();
+    let back = batch.iter().filter(needs_position).map(|one| one.queue_id);
+    let filled: BTreeSet<QueueId> = back.chain(forwarded_to(batch)).collect();
     queues::lock_entries(work, &filled).await?;
     queues::lock(work, &batch.iter().map(|one| one.queue_id).collect(), Lock::Share).await
 }
 
-/// Those of these that would not be applied; nothing is written. No two of them may be about one delivery.
-pub(super) async fn not_holding(work: &Work, batch: &[&Settlement]) -> Outcome<Vec<DeliveryId>> {
+/// The queues that get something by a forward.
+pub(super) fn forwarded_to(batch: &[&Settlement]) -> impl Iterator<Item = QueueId> {
+    batch.iter().filter_map(|one| one.forward.as_ref()).flat_map(|to| &to.deliveries).map(|new| new.connection_id)
+}
+
+/// Those of these that would not be applied, and those whose forward would find no room; nothing is written. No two of them may be about one
+/// delivery.
+pub(super) async fn not_holding(work: &Work, batch: &[&Settlement]) -> Outcome<(Vec<DeliveryId>, Vec<DeliveryId>)> {
     let queues = lock_queues(work, batch).await?;
     let found = find_all(work, batch).await?;
-    let mut raced = Vec::new();
+    let (mut raced, mut full, mut pushed) = (Vec::new(), Vec::new(), Vec::new());
     for settlement in batch {
         let row = found.get(&settlement.delivery_id);
         let queue = row.and_then(|row| queues.get(&row.queue_id));
         let fits = row.zip(queue).is_some_and(|(row, queue)| check(settlement, row, queue).is_ok());
         let has_topic = match (row, &settlement.forward) {
-            (Some(row), Some(message)) => topics::find(work, row.project_id, &message.topic).await?.is_some(),
+            (Some(row), Some(forward)) => topics::find(work, row.project_id, &forward.message.topic).await?.is_some(),
             _ => true,
         };
         if !fits || !has_topic {
             raced.push(settlement.delivery_id);
+        } else if let Some(forward) = &settlement.forward
+            && no_room(work, forward, &mut pushed).await?.is_some()
+        {
+            full.push(settlement.delivery_id);
         }
     }
-    Ok(raced)
+    Ok((raced, full))
 }
 
 async fn settle_run(work: &Work, queues: &Queues, run: &[&Settlement], answers: &mut Vec<Settled>) -> Outcome<()> {
@@ -150,6 +163,9 @@ async fn settle_run(work: &Work, queues: &Queues, run: &[&Settlement], answers: 
         answers.push(answer);
     }
     positions.count_in(work).await?;
+    if !pending.pushed.is_empty() {
+        intake::enqueue(work, &pending.pushed).await?;
+    }
     move_to_log(work, &pending.to_log).await?;
     update_hot(work, &pending.hot).await?;
     update_log(work, &pending.in_log).await?;
@@ -237,12 +253,17 @@ async fn settle_one<'a>(
         return Ok(answer);
     }
     let topic = match &settlement.forward {
-        Some(message) => match topics::find(work, row.project_id, &message.topic).await? {
-            Some(topic_id) => Some((topic_id, message)),
+        Some(forward) => match topics::find(work, row.project_id, &forward.message.topic).await? {
+            Some(topic_id) => Some((topic_id, forward)),
             None => return Ok(Settled::NoTopic),
         },
         None => None,
     };
+    if let Some((_, forward)) = topic
+        && let Some(limit) = no_room(work, forward, &mut pending.pushed).await?
+    {
+        return Ok(Settled::Full { limit });
+    }
     let recorded = check_progress(settlement, row)?;
 
     let mut next = Next {
@@ -273,9 +294,9 @@ async fn settle_one<'a>(
             pending.held_back.push(row.id.key());
         }
     }
-    if let Some((topic_id, message)) = topic {
+    if let Some((topic_id, forward)) = topic {
         bodies::share(work, next.body_id).await?;
-        topics::append(work, topic_id, message, next.body_id).await?;
+        topics::append(work, topic_id, &forward.message, next.body_id).await?;
     }
     if let Some(attempt) = &settlement.attempt {
         pending.attempts.push((row.id, attempt));
@@ -294,6 +315,24 @@ async fn settle_one<'a>(
         (Table::Log, false) => pending.to_hot.push(next),
     }
     Ok(answer)
+}
+
+/// What keeps a forward from being stored, behind what others push; without a limit in its way it is added to them.
+async fn no_room<'a>(
+    work: &Work,
+    forward: &'a Forward,
+    pushed: &mut Vec<&'a NewDelivery>,
+) -> Outcome<Option<&'static str>> {
+    if forward.deliveries.is_empty() {
+        return Ok(None);
+    }
+    let before = pushed.len();
+    pushed.extend(&forward.deliveries);
+    let broken = intake::broken_by(work, pushed).await?;
+    if broken.is_some() {
+        pushed.truncate(before);
+    }
+    Ok(broken)
 }
 
 /// Attempts have no gaps (oracle 4), and no row is without the time that its index needs. The attempts on record from now on.

@@ -9,6 +9,7 @@ use postrider_core::delivery::{Delivery, Position};
 use postrider_core::id::{
     BodyId, CommandId, ConnectionId, DeliveryId, EventId, ProjectId, QueueId, SubscriptionId, WorkerId,
 };
+use postrider_core::quota::Allowance;
 use postrider_core::topic::TopicName;
 use postrider_core::{Timestamp, Wait};
 
@@ -144,6 +145,19 @@ impl Store for PostgresStore {
     async fn set_value(&self, name: &str, value: Option<String>) -> Result<(), StoreError> {
         let data = (name.to_owned(), value);
         self.write(data, |work, (name, value)| configuration::set_value(work, name, value.as_deref()).boxed()).await
+    }
+
+    async fn take_allowance(
+        &self,
+        name: &str,
+        allowance: Allowance,
+        now: Timestamp,
+    ) -> Result<Option<Wait>, StoreError> {
+        let data = (name.to_owned(), allowance, now);
+        self.write(data, |work, (name, allowance, now)| {
+            configuration::take_allowance(work, name, *allowance, *now).boxed()
+        })
+        .await
     }
 
     async fn create_topic(&self, topic: Topic) -> Result<(), StoreError> {

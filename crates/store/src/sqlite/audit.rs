@@ -114,7 +114,7 @@ fn make(work: &Work, change: &Change) -> Result<(), StoreError> {
         Change::ReplaceEndpointKeys { id, keys, version } => endpoints::replace_keys(work, *id, keys, *version),
         Change::CreatePushSubscription(subscription) => events::create_push(work, subscription),
         Change::ReplacePushSubscription { subscription, version } => events::replace_push(work, subscription, *version),
-        Change::DeletePushSubscription(id) => events::delete_push(work, *id),
+        Change::DeletePushSubscription { id, now } => events::delete_push(work, *id, *now),
         Change::CreateSource(row) => sources::create(work, row),
         Change::ReplaceSource { row, version } => sources::replace(work, row, *version),
         Change::DeleteSource(id) => sources::delete(work, *id),

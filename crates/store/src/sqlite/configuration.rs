@@ -1,15 +1,16 @@
 //! Projects, connections and named values. It must not know what a setting means.
 
-use postrider_core::Timestamp;
 use postrider_core::connection::Connection;
 use postrider_core::id::{ConnectionId, ProjectId};
+use postrider_core::quota::Allowance;
+use postrider_core::{Timestamp, Wait};
 
 use super::queues::{self, Queue};
 use super::rows::{CHANGING, FIXED, json, key};
 use super::security;
 use super::work::Work;
 use super::{commands, deferrals, endpoints, events, lines};
-use crate::{Project, StoreError};
+use crate::{Project, StoreError, allowances};
 
 pub(super) fn create_project(work: &Work, project: &Project) -> Result<(), StoreError> {
     let taken = work.first(
@@ -165,7 +166,7 @@ pub(super) fn delete_connection(work: &Work, id: ConnectionId, forced: bool, now
     commands::answer_all_of_queue(work, id)?;
     deferrals::forget(work, id)?;
     endpoints::delete(work, &id_key)?;
-    events::delete_push_to(work, &id_key)?;
+    events::delete_push_to(work, &id_key, now)?;
     work.execute("DELETE FROM connection WHERE id = ?1", &[&id_key])?;
     if queue.accepted == 0 {
         return queues::remove(work, id);
@@ -217,4 +218,20 @@ pub(super) fn set_value(work: &Work, name: &str, value: Option<&str>) -> Result<
         None => work.execute("DELETE FROM value WHERE name = ?1", &[&name])?,
     };
     Ok(())
+}
+
+/// The writer is alone, so nobody takes meanwhile.
+pub(super) fn take_allowance(
+    work: &Work,
+    name: &str,
+    allowance: Allowance,
+    now: Timestamp,
+) -> Result<Option<Wait>, StoreError> {
+    let name = allowances::value_name(name);
+    let kept: Option<String> =
+        work.first("SELECT value FROM value WHERE name = ?1", &[&name], |row| Ok(row.get(0)?))?;
+    match allowances::take(kept.as_deref(), allowance, now)? {
+        Ok(written) => set_value(work, &name, Some(&written)).map(|()| None),
+        Err(wait) => Ok(Some(wait)),
+    }
 }

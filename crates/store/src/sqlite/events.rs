@@ -1,5 +1,7 @@
 //! Messages with their deliveries, and the subscriptions that push. It must not know which subscriptions a message matches.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use async_trait::async_trait;
 use bytes::Bytes;
 use postrider_core::Timestamp;
@@ -9,11 +11,16 @@ use postrider_core::topic::TopicName;
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params_from_iter};
 
+use super::configuration::set_value;
 use super::listing::{BAD_CURSOR, cut, rows_of};
-use super::rows::{Columns, from_json, json, key, read_all, read_one};
+use super::rows::{Columns, from_json, id_of, json, key, read_all, read_one};
 use super::work::Work;
 use super::{SqliteStore, bodies, intake, queues, topics};
-use crate::{EventFilter, Events, NewDelivery, NewEvent, Page, PageRequest, PublishedEvent, StoreError, StoredEvent};
+use crate::kept_programs::{KeptProgram, PREFIX};
+use crate::{
+    EventFilter, Events, NewDelivery, NewEvent, Page, PageRequest, PublishedEvent, StoreError, StoreRead as _,
+    StoredEvent,
+};
 
 #[async_trait]
 impl Events for SqliteStore {
@@ -41,6 +48,20 @@ impl Events for SqliteStore {
 
     async fn all_push_subscriptions(&self) -> Result<Vec<PushSubscription>, StoreError> {
         self.read(all_push).await
+    }
+
+    async fn kept_program(&self, of: SubscriptionId) -> Result<Option<String>, StoreError> {
+        let written = self.value(&KeptProgram::name(of)).await?;
+        Ok(written.map(|written| KeptProgram::read(&written)).transpose()?.map(|kept| kept.program))
+    }
+
+    async fn prune_kept_programs(&self, kept_before: Timestamp) -> Result<u64, StoreError> {
+        let unneeded = self.read(move |connection| unneeded_programs(connection, kept_before)).await?;
+        let count = unneeded.len() as u64;
+        if count > 0 {
+            self.write(move |work| unneeded.iter().try_for_each(|name| set_value(work, name, None))).await?;
+        }
+        Ok(count)
     }
 }
 
@@ -75,29 +96,35 @@ fn is_known(work: &Work, event: &NewEvent) -> Result<bool, StoreError> {
     Ok(work.first(sql, &[&values[0], &values[1]], |_| Ok(()))?.is_some())
 }
 
-/// Several of them may go to one queue.
+/// Messages and bytes that have been asked for in each queue, and are not written yet.
+pub(super) type Asked = BTreeMap<ConnectionId, (u64, u64)>;
+
 pub(super) fn check_room(work: &Work, deliveries: &[NewDelivery]) -> Result<(), StoreError> {
-    let mut asked: Vec<(ConnectionId, u64, u64)> = Vec::new();
+    match broken_by(work, deliveries, &mut Asked::new())? {
+        Some(limit) => Err(StoreError::Full { limit }),
+        None => Ok(()),
+    }
+}
+
+/// The limit that one of these would break behind what has been asked for. Several of them may go to one queue.
+pub(super) fn broken_by(
+    work: &Work,
+    deliveries: &[NewDelivery],
+    asked: &mut Asked,
+) -> Result<Option<&'static str>, StoreError> {
+    let mut all = asked.clone();
     for new in deliveries {
         let bytes = new.body.bytes.len() as u64;
-        let (messages_before, bytes_before) = match asked.iter_mut().find(|(id, ..)| *id == new.connection_id) {
-            Some((_, messages, all)) => {
-                let before = (*messages, *all);
-                (*messages, *all) = (*messages + 1, *all + bytes);
-                before
-            }
-            None => {
-                asked.push((new.connection_id, 1, bytes));
-                (0, 0)
-            }
-        };
+        let before = all.entry(new.connection_id).or_default();
         let Some(queue) = queues::find(work, new.connection_id)? else { continue };
-        let (waiting, waiting_bytes) = (queue.waiting + messages_before, queue.waiting_bytes + bytes_before);
+        let (waiting, waiting_bytes) = (queue.waiting + before.0, queue.waiting_bytes + before.1);
         if let Some(limit) = work.limits.broken_by(waiting, waiting_bytes, bytes) {
-            return Err(StoreError::Full { limit });
+            return Ok(Some(limit));
         }
+        *before = (before.0 + 1, before.1 + bytes);
     }
-    Ok(())
+    *asked = all;
+    Ok(None)
 }
 
 const COLUMNS: &str = "m.sequence, m.id, t.name, m.cid, m.headers, m.published_at, b.bytes";
@@ -230,15 +257,46 @@ pub(super) fn replace_push(work: &Work, subscription: &PushSubscription, version
     Ok(())
 }
 
-pub(super) fn delete_push(work: &Work, id: SubscriptionId) -> Result<(), StoreError> {
-    let gone = work.execute("DELETE FROM push_subscription WHERE id = ?1", &[&key(id.as_u128())])?;
-    if gone == 0 { Err(StoreError::NotFound { what: "subscription" }) } else { Ok(()) }
+pub(super) fn delete_push(work: &Work, id: SubscriptionId, now: Timestamp) -> Result<(), StoreError> {
+    match delete_push_where(work, "id", &key(id.as_u128()), now)? {
+        0 => Err(StoreError::NotFound { what: "subscription" }),
+        _ => Ok(()),
+    }
 }
 
 /// With their connection.
-pub(super) fn delete_push_to(work: &Work, connection: &[u8; 16]) -> Result<(), StoreError> {
-    work.execute("DELETE FROM push_subscription WHERE connection_id = ?1", &[connection])?;
-    Ok(())
+pub(super) fn delete_push_to(work: &Work, connection: &[u8; 16], now: Timestamp) -> Result<(), StoreError> {
+    delete_push_where(work, "connection_id", connection, now).map(drop)
+}
+
+fn delete_push_where(work: &Work, column: &str, is: &[u8; 16], now: Timestamp) -> Result<usize, StoreError> {
+    let going = work.all(&format!("SELECT {PUSH} FROM push_subscription WHERE {column} = ?1"), &[is], read_push)?;
+    for subscription in &going {
+        if let Some((name, written)) = KeptProgram::of(subscription, now)? {
+            set_value(work, &name, Some(&written))?;
+        }
+    }
+    work.execute(&format!("DELETE FROM push_subscription WHERE {column} = ?1"), &[is])?;
+    Ok(going.len())
+}
+
+/// The names of those kept before that time that nothing refers to any more. What is gone gets no new deliveries, so none can come later.
+fn unneeded_programs(connection: &Connection, kept_before: Timestamp) -> Result<Vec<String>, StoreError> {
+    let all = "SELECT name, value FROM value WHERE name >= ?1 AND name < ?2";
+    let end = format!("{PREFIX}~");
+    let kept = read_all(connection, all, &[&PREFIX, &end], |row| {
+        let (name, written): (String, String) = (row.get(0)?, row.get(1)?);
+        Ok(KeptProgram::kept_before(&name, &written, kept_before)?.map(|of| (of, name)))
+    })?;
+    let kept: Vec<(SubscriptionId, String)> = kept.into_iter().flatten().collect();
+    if kept.is_empty() {
+        return Ok(Vec::new());
+    }
+    let used = "SELECT subscription_id FROM delivery WHERE subscription_id IS NOT NULL \
+                UNION SELECT subscription_id FROM delivery_log WHERE subscription_id IS NOT NULL";
+    let used = read_all(connection, used, &[], |row| Ok(SubscriptionId::from_u128(id_of(row.get(0)?))))?;
+    let used: BTreeSet<SubscriptionId> = used.into_iter().collect();
+    Ok(kept.into_iter().filter(|(of, _)| !used.contains(of)).map(|(_, name)| name).collect())
 }
 
 fn require_connection(work: &Work, subscription: &PushSubscription) -> Result<(), StoreError> {

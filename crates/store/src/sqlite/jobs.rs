@@ -131,7 +131,7 @@ pub(super) fn step(work: &Work, step: &JobStep) -> Result<JobStepped, StoreError
         return Ok(JobStepped::Superseded);
     }
     let settlements: Vec<&Settlement> = step.settlements.iter().collect();
-    let mut raced = settle::not_holding(work, &settlements)?;
+    let (mut raced, full) = settle::not_holding(work, &settlements)?;
     for command in &step.commands {
         if !commands::has_taker(work, command, step.now)? {
             raced.push(command.delivery_id);
@@ -139,6 +139,9 @@ pub(super) fn step(work: &Work, step: &JobStep) -> Result<JobStepped, StoreError
     }
     if !raced.is_empty() {
         return Ok(JobStepped::Raced(raced));
+    }
+    if !full.is_empty() {
+        return Ok(JobStepped::NoRoom(full));
     }
     settle::settle(work, &settlements)?;
     step.commands.iter().try_for_each(|command| commands::insert(work, command))?;

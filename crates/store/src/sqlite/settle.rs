@@ -9,11 +9,12 @@ use postrider_core::delivery::{Position, Progress, Status};
 use postrider_core::id::{BodyId, DeliveryId, ProjectId, QueueId};
 use rusqlite::Row;
 
+use super::events::Asked;
 use super::queues::{self, Queue};
 use super::rows::{CHANGING, CHANGING_COLUMNS, Changing, Columns, FIXED, bind_changing, key, unsigned};
 use super::work::{Binder, Work, change_rows, read_rows, write_rows};
-use super::{bodies, commands, health, intake, lines, topics};
-use crate::{Guard, HealthWrite, Placement, Settled, Settlement, StoreError};
+use super::{bodies, commands, events, health, intake, lines, topics};
+use crate::{Forward, Guard, HealthWrite, Placement, Settled, Settlement, StoreError};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Table {
@@ -86,23 +87,31 @@ pub(super) fn settle(work: &Work, batch: &[&Settlement]) -> Result<Vec<Settled>,
     Ok(answers)
 }
 
-/// Those of these that would not be applied; nothing is written. No two of them may be about one delivery.
-pub(super) fn not_holding(work: &Work, batch: &[&Settlement]) -> Result<Vec<DeliveryId>, StoreError> {
+/// Those of these that would not be applied, and those whose forward would find no room; nothing is written. No two of them may be about one
+/// delivery.
+pub(super) fn not_holding(
+    work: &Work,
+    batch: &[&Settlement],
+) -> Result<(Vec<DeliveryId>, Vec<DeliveryId>), StoreError> {
     let found = find_all(work, batch)?;
-    let mut raced = Vec::new();
+    let (mut raced, mut full, mut asked) = (Vec::new(), Vec::new(), Asked::new());
     for settlement in batch {
         let row = found.get(&settlement.delivery_id);
         let queue = row.map(|row| queues::find(work, row.queue_id)).transpose()?.flatten();
         let fits = row.zip(queue).is_some_and(|(row, queue)| check(settlement, row, &queue).is_ok());
         let has_topic = match (row, &settlement.forward) {
-            (Some(row), Some(message)) => topics::find(work, row.project_id, &message.topic)?.is_some(),
+            (Some(row), Some(forward)) => topics::find(work, row.project_id, &forward.message.topic)?.is_some(),
             _ => true,
         };
         if !fits || !has_topic {
             raced.push(settlement.delivery_id);
+        } else if let Some(forward) = &settlement.forward
+            && no_room(work, forward, &mut asked)?.is_some()
+        {
+            full.push(settlement.delivery_id);
         }
     }
-    Ok(raced)
+    Ok((raced, full))
 }
 
 fn settle_run(work: &Work, run: &[&Settlement], answers: &mut Vec<Settled>) -> Result<(), StoreError> {
@@ -184,12 +193,17 @@ fn settle_one<'a>(
         return Ok(answer);
     }
     let topic = match &settlement.forward {
-        Some(message) => match topics::find(work, row.project_id, &message.topic)? {
-            Some(topic_id) => Some((topic_id, message)),
+        Some(forward) => match topics::find(work, row.project_id, &forward.message.topic)? {
+            Some(topic_id) => Some((topic_id, forward)),
             None => return Ok(Settled::NoTopic),
         },
         None => None,
     };
+    if let Some((_, forward)) = topic
+        && let Some(limit) = no_room(work, forward, &mut Asked::new())?
+    {
+        return Ok(Settled::Full { limit });
+    }
     let recorded = check_progress(settlement, row)?;
 
     let mut next = Next {
@@ -216,10 +230,13 @@ fn settle_one<'a>(
     if let (Some(line), true) = (row.line, position != row.position) {
         pending.lines.insert((row.queue_id, line));
     }
-    if let Some((topic_id, message)) = topic {
+    if let Some((topic_id, forward)) = topic {
         let body_id = settlement.edited_body.as_ref().map_or(row.body_id, |body| body.id);
         bodies::share(work, body_id)?;
-        topics::append(work, topic_id, message, body_id)?;
+        topics::append(work, topic_id, &forward.message, body_id)?;
+        if !forward.deliveries.is_empty() {
+            intake::enqueue(work, &forward.deliveries.iter().collect::<Vec<_>>())?;
+        }
     }
     if let Some(attempt) = &settlement.attempt {
         pending.attempts.push((row.id, attempt));
@@ -231,6 +248,18 @@ fn settle_one<'a>(
         commands::write_answer(work, *id, *answer)?;
     }
     Ok(Settled::Applied { version: row.version.saturating_add(1), position: position.map(Position) })
+}
+
+/// What keeps a forward from being stored, before anything of it is written.
+fn no_room(work: &Work, forward: &Forward, asked: &mut Asked) -> Result<Option<&'static str>, StoreError> {
+    if forward.deliveries.is_empty() {
+        return Ok(None);
+    }
+    match work.space.check() {
+        Ok(()) => events::broken_by(work, &forward.deliveries, asked),
+        Err(StoreError::Full { limit }) => Ok(Some(limit)),
+        Err(error) => Err(error),
+    }
 }
 
 /// Attempts have no gaps (oracle 4), and no row is without the time that its index needs. The attempts on record from now on.

@@ -8,6 +8,7 @@ use postrider_core::delivery::{Delivery, Position};
 use postrider_core::id::{
     BodyId, CommandId, ConnectionId, DeliveryId, EventId, ProjectId, QueueId, SubscriptionId, WorkerId,
 };
+use postrider_core::quota::Allowance;
 use postrider_core::topic::TopicName;
 use postrider_core::{Timestamp, Wait};
 
@@ -134,6 +135,16 @@ impl Store for SqliteStore {
     async fn set_value(&self, name: &str, value: Option<String>) -> Result<(), StoreError> {
         let name = name.to_owned();
         self.write(move |work| configuration::set_value(work, &name, value.as_deref())).await
+    }
+
+    async fn take_allowance(
+        &self,
+        name: &str,
+        allowance: Allowance,
+        now: Timestamp,
+    ) -> Result<Option<Wait>, StoreError> {
+        let name = name.to_owned();
+        self.write(move |work| configuration::take_allowance(work, &name, allowance, now)).await
     }
 
     async fn create_topic(&self, topic: Topic) -> Result<(), StoreError> {

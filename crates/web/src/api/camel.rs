@@ -3,6 +3,8 @@
 //! It must not know what a setting means.
 
 use postrider_core::SettingError;
+use postrider_core::connection::ConnectionKind;
+use postrider_core::settings::{PUSH_KEYS, keys_of};
 use postrider_engine::Refusal;
 use serde_json::{Map, Value};
 
@@ -71,18 +73,33 @@ pub fn members(keys: &Map<String, Value>) -> Map<String, Value> {
 
 /// A refusal, its fields named as they were given.
 pub fn problem(refusal: Refusal) -> Problem {
-    let renamed = |error: SettingError| SettingError { field: shown(&error.field).into(), ..error };
+    let renamed = |error: SettingError| SettingError {
+        field: shown(&error.field).into(),
+        allowed: respelled(&error.allowed),
+        ..error
+    };
     match refusal {
         Refusal::Invalid(errors) => Refusal::Invalid(errors.into_iter().map(renamed).collect()).into(),
         other => other.into(),
     }
 }
 
+/// A text that names settings, with their names as they are shown.
+fn respelled(text: &str) -> String {
+    let is_key = |word: &str| {
+        let kinds = [ConnectionKind::Webhook].into_iter().flat_map(keys_of);
+        kinds.chain(PUSH_KEYS).any(|doc| doc.name == word)
+    };
+    let mut pieces = Vec::new();
+    for (number, piece) in text.split('`').enumerate() {
+        pieces.push(if number % 2 == 1 && is_key(piece) { shown(piece) } else { piece.to_owned() });
+    }
+    pieces.join("`")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use postrider_core::connection::ConnectionKind;
-    use postrider_core::settings::{PUSH_KEYS, keys_of};
 
     #[test]
     fn every_key_has_one_name_and_comes_back_from_it() {
@@ -99,5 +116,11 @@ mod tests {
         let json = problem(refusal).to_json();
         assert_eq!(json["errors"][0]["field"], "retryDelays");
         assert_eq!(json["errors"][0]["message"], "`retryDelays` is `0`: allowed is 1 or more");
+        let allowed = "the path of the PEM file with the key of `tls_client_cert`, no `other_name`";
+        let refusal = Refusal::Invalid(vec![SettingError::new("tls_client_key", "missing", allowed)]);
+        let json = problem(refusal).to_json();
+        assert_eq!(json["errors"][0]["field"], "tlsClientKey");
+        let allowed = "the path of the PEM file with the key of `tlsClientCert`, no `other_name`";
+        assert_eq!(json["errors"][0]["allowed"], allowed);
     }
 }

@@ -1,5 +1,7 @@
 //! `/dlq`: Failed Messages, in the second seed's shape (R10, R11). The retry of one is that of its delivery.
 
+use std::collections::BTreeSet;
+
 use axum::response::Response;
 use http::StatusCode;
 use postrider_core::decide::ByHand;
@@ -64,7 +66,10 @@ pub async fn retry_several(
         return jobs::begin_with_filter(&state, project, JobAct::Retry, filter, dry_run).await;
     }
     let given = jobs::ids(&mut input.fields, IDS_MAX);
-    let ids = input.fields.required("deliveryIds", given).unwrap_or_default();
+    let mut ids = input.fields.required("deliveryIds", given).unwrap_or_default();
+    // As in a job, each is taken once; a second retry of it would be refused for the first one's sake.
+    let mut seen = BTreeSet::new();
+    ids.retain(|id| seen.insert(*id));
     input.fields.finish(&["deliveryIds", "filter", "dry_run"])?;
     if dry_run {
         return jobs::count(&state, project, &JobOrder { act: JobAct::Retry, target: JobTarget::Ids(ids) }).await;

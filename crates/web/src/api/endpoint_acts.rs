@@ -14,7 +14,7 @@ use super::endpoints::{endpoint_json, found};
 use super::shapes::attempt_json;
 use super::{Acting, AppState, Input, ok};
 use crate::problem::Problem;
-use crate::read::{Fields, NESTING_MAX, Query, Segments, compact};
+use crate::read::{Fields, Query, Segments};
 
 /// `{type, data}` → what the endpoint answered. Never tried again; it leaves no delivery.
 pub async fn test(Acting(state): Acting, segments: Segments, query: Query, input: Input) -> Result<Response, Problem> {
@@ -42,12 +42,8 @@ fn test_event(state: &AppState, mut fields: Fields) -> Result<TestEvent, Problem
     }
     if fields.has("data") {
         let given = fields.take("data");
-        match compact(given.as_ref().map_or("null", |data| data.get())) {
-            Some(data) => event.data = Bytes::from(data),
-            None => {
-                let allowed = format!("at most {NESTING_MAX} levels of arrays and objects");
-                fields.refuse("data", "`data` is nested too deeply", allowed);
-            }
+        if let Some(data) = fields.compacted("data", given.as_deref()) {
+            event.data = Bytes::from(data);
         }
     }
     fields.finish(&["type", "data"])?;

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::send::caller_cid;
 use super::{Acting, AppState, Input, json_response, list_response, ok};
 use crate::problem::{FieldError, Problem, clipped};
-use crate::read::{Fields, Lines, NESTING_MAX, Query, Segments, compact, essence};
+use crate::read::{Fields, Lines, Query, Segments, essence};
 
 /// `event_batch_lines_max`: events in one batch; empty lines do not count.
 pub(super) const LINES_MAX: usize = 10_000;
@@ -143,14 +143,7 @@ pub(super) fn read(state: &AppState, mut fields: Fields) -> Result<NewEvent, Pro
     });
     // Null is data too, and nothing is not.
     let data = if fields.has("data") { Some(fields.take("data")) } else { fields.required("data", None) };
-    let body = data.and_then(|data| {
-        let compacted = compact(data.as_ref().map_or("null", |data| data.get()));
-        if compacted.is_none() {
-            let allowed = format!("at most {NESTING_MAX} levels of arrays and objects");
-            fields.refuse("data", "`data` is nested too deeply", allowed);
-        }
-        compacted.map(Bytes::from)
-    });
+    let body = data.and_then(|data| fields.compacted("data", data.as_deref()).map(Bytes::from));
     fields.finish(&["type", "data", "id"])?;
     let (Some(event_type), Some(body)) = (event_type, body) else {
         return Err(Problem::field("type", "`type` and `data` are missing", "both must be given"));

@@ -220,7 +220,7 @@ fn data(answer: &Answer) -> Option<String> {
     let raw: &serde_json::value::RawValue = serde_json::from_slice(&answer.body).ok()?;
     // What only looks like JSON (half a surrogate pair, a number beyond all bounds) would make the whole result unreadable to strict readers.
     serde_json::from_str::<Value>(raw.get()).ok()?;
-    compact(raw.get())
+    compact(raw.get()).ok()
 }
 
 /// Adds a member, given as JSON text, to an object that has members already.

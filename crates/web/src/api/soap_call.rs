@@ -33,7 +33,7 @@ fn headers(fields: &mut Fields) -> String {
     let Some(given) = fields.take("soap_headers") else { return String::new() };
     let text = match given.get().as_bytes().first() {
         Some(b'"') => serde_json::from_str(given.get()).ok(),
-        Some(b'{') => compact(given.get()),
+        Some(b'{') => compact(given.get()).ok(),
         _ => None,
     };
     text.unwrap_or_else(|| {

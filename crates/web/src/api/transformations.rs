@@ -8,7 +8,7 @@ use postrider_engine::Sample;
 
 use super::{Acting, AppState, Input, events};
 use crate::problem::Problem;
-use crate::read::{Fields, NESTING_MAX, Query, Segments, compact};
+use crate::read::{Fields, Query, Segments};
 
 const ONE_OF: &str = "`body`, or an `event` with `type` and `data`";
 
@@ -35,14 +35,7 @@ fn read(state: &AppState, mut fields: Fields) -> Result<(String, Sample), Proble
     if has_body == event.is_some() {
         fields.refuse("body", "`body` and `event` are both there, or neither", ONE_OF);
     }
-    let body = has_body.then(|| {
-        let compacted = compact(body.as_ref().map_or("null", |body| body.get()));
-        if compacted.is_none() {
-            let allowed = format!("at most {NESTING_MAX} levels of arrays and objects");
-            fields.refuse("body", "`body` is nested too deeply", allowed);
-        }
-        compacted.map(Bytes::from)
-    });
+    let body = has_body.then(|| fields.compacted("body", body.as_deref()).map(Bytes::from));
     fields.finish(&["program", "body", "event"])?;
     let sample = match (body.flatten(), event) {
         (Some(body), _) => {

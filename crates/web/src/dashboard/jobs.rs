@@ -97,6 +97,7 @@ impl Job {
             "not_found" => "gone from the log",
             "connection_gone" => "of a connection that was deleted",
             "no_topic" => "for a topic that does not exist",
+            "no_room" => "for subscriptions whose queues are full, or that are too many",
             "changing" => "changed by somebody else at that moment",
             _ => "left out",
         };

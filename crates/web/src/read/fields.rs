@@ -13,7 +13,7 @@ use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::compact::{NESTING_MAX, compact};
+use super::compact::compact;
 use crate::problem::{FieldError, Problem, clipped};
 
 /// The fields that are left, and what was wrong with those taken.
@@ -213,12 +213,19 @@ impl Fields {
             };
             return Some(Given::Bytes(text.into()));
         }
-        let compacted = compact(plain.get());
-        if compacted.is_none() {
-            let allowed = format!("at most {NESTING_MAX} levels of arrays and objects");
-            self.refuse("body", "`body` is nested too deeply", allowed);
+        self.compacted("body", Some(&plain)).map(Given::Json)
+    }
+
+    /// The text of a JSON value of any kind, null too, without the spaces between its tokens.
+    pub fn compacted(&mut self, name: &str, value: Option<&RawValue>) -> Option<String> {
+        match compact(value.map_or("null", RawValue::get)) {
+            Ok(text) => Some(text),
+            Err(untaken) => {
+                let (message, allowed) = untaken.told(name);
+                self.refuse(name, message, allowed);
+                None
+            }
         }
-        compacted.map(Given::Json)
     }
 
     /// Everything that is left, as values.
@@ -231,7 +238,7 @@ impl Fields {
                 }
                 Err(_) => {
                     let message = format!("`{}` cannot be read", clipped(&name));
-                    self.refuse(name, message, "a JSON value that is not nested too deeply");
+                    self.refuse(name, message, "a JSON value that is not nested too deeply and has no lone surrogates");
                 }
             }
         }
@@ -341,6 +348,7 @@ mod tests {
         assert_eq!(body(r#"{"body": "", "body_base64": ""}"#), Err("body_base64".into()));
         let deep = format!("{{\"body\": {}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
         assert_eq!(body(&deep), Err("body".into()));
+        assert_eq!(body(r#"{"body": {"a": ["\ud800"]}}"#), Err("body".into()));
     }
 
     #[test]

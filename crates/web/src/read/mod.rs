@@ -11,7 +11,7 @@ mod query;
 mod segments;
 
 pub use body::{BodyBounds, collect, collect_content};
-pub use compact::{NESTING_MAX, compact};
+pub use compact::compact;
 pub use fields::{Fields, Given, essence, object_pairs};
 pub use lines::Lines;
 pub use query::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, Query};

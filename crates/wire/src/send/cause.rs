@@ -37,9 +37,10 @@ pub(crate) fn not_connected(host: &Host, error: &ConnectError) -> Reply {
     match error {
         ConnectError::NotOpened(error) => not_opened(host, error),
         ConnectError::TlsSettings(error) => Reply::unanswered(NoAnswerKind::Unsendable, error.to_string()),
-        ConnectError::Tls(error) => {
-            Reply::unanswered(NoAnswerKind::Unreachable, format!("TLS with {shown} failed: {}", cause_of(error)))
-        }
+        ConnectError::Tls(error) => Reply::unanswered(
+            NoAnswerKind::Unreachable,
+            refused_us(shown, error).unwrap_or_else(|| format!("TLS with {shown} failed: {}", cause_of(error))),
+        ),
         ConnectError::Internal(text) => Reply::unanswered(NoAnswerKind::Internal, text.clone()),
     }
 }
@@ -68,6 +69,10 @@ fn not_opened(host: &Host, error: &NotOpened) -> Reply {
 /// The exchange broke before a status line. `sent`: bytes of the request had gone out, so whether the remote acted on it is unknown.
 pub(crate) fn broken_off(host: &Host, error: &hyper::Error, sent: bool) -> Reply {
     let shown = host.shown();
+    // TLS 1.3 tells only after our side of the handshake is done, so with the first answer.
+    if let Some(detail) = refused_us(shown, error) {
+        return Reply::unanswered(NoAnswerKind::Unreachable, detail);
+    }
     let io_error = io_cause(error);
     let closed = error.is_incomplete_message() || error.is_canceled() || error.is_closed();
     let reset = io_error.is_some_and(|io| {
@@ -86,9 +91,34 @@ pub(crate) fn broken_off(host: &Host, error: &hyper::Error, sent: bool) -> Reply
     Reply::unanswered(NoAnswerKind::Unreachable, detail)
 }
 
+/// The other side's word on whom we showed ourselves to be, where it gave one.
+fn refused_us(shown: &str, error: &(dyn Error + 'static)) -> Option<String> {
+    use rustls::AlertDescription as Alert;
+    let alert = match io_cause(error)?.get_ref()?.downcast_ref()? {
+        rustls::Error::AlertReceived(alert) => *alert,
+        _ => return None,
+    };
+    let why = match alert {
+        Alert::CertificateRequired | Alert::NoCertificate => "it demands a client certificate and was shown none",
+        Alert::UnknownCA => "it does not know the authority of our client certificate",
+        Alert::CertificateExpired => "our client certificate has expired",
+        Alert::CertificateRevoked => "our client certificate was revoked",
+        Alert::BadCertificate | Alert::UnsupportedCertificate | Alert::CertificateUnknown | Alert::AccessDenied => {
+            "it does not take our client certificate"
+        }
+        // How servers of TLS 1.2 put it when they are shown none, and not only then.
+        Alert::HandshakeFailure => "it refused the handshake, as a server does that demands a client certificate",
+        _ => return None,
+    };
+    Some(format!("TLS with {shown} failed: {why} ({alert:?})"))
+}
+
 /// A stream that carries no HTTP broke; `when` says at what point.
 pub(super) fn broken(shown: &str, error: &io::Error, when: &str) -> Reply {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, UnexpectedEof};
+    if let Some(detail) = refused_us(shown, error) {
+        return Reply::unanswered(NoAnswerKind::Unreachable, detail);
+    }
     let detail = match error.kind() {
         UnexpectedEof | ConnectionAborted => format!("{shown}: connection closed {when}"),
         BrokenPipe | ConnectionReset | NotConnected => format!("{shown}: connection reset {when}"),

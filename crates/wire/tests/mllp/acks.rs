@@ -111,6 +111,19 @@ async fn m12_m27_what_is_no_acknowledgment_is_told_and_never_a_success() {
 }
 
 #[tokio::test]
+async fn m40_a_commit_block_is_no_acknowledgment_and_hides_none() {
+    for block in ["\u{6}", "\u{15}"] {
+        let both = [framed(block), framed(&ack("AA", "M1"))].concat();
+        let receiver = Receiver::writing(both).await;
+        let (_, read) = acknowledged(Case::to(receiver.address, json!({})).send(adt("M1")).await);
+        assert_eq!(read.code.as_str(), "AA", "the block is passed over");
+        let alone = Receiver::writing(framed(block)).await;
+        let told = Case::to(alone.address, json!({"recv_timeout": 300})).unanswered(NoAck).await;
+        assert!(told.contains("it is no HL7"), "{told}");
+    }
+}
+
+#[tokio::test]
 async fn a_message_that_asks_for_no_acknowledgment_and_gets_none_says_so() {
     let mute = Receiver::writing("").await;
     let case = Case::to(mute.address, json!({"recv_timeout": 100}));

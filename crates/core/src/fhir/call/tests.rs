@@ -130,6 +130,13 @@ fn z33_what_is_missing_or_of_no_use_is_refused_by_name() {
         (FhirCall { if_none_exist: text("a=b"), ..call("update") }, PATIENT, "if_none_exist"),
         (FhirCall { if_none_exist: text("a=b\r\nX: 1"), ..call("create") }, NEW, "if_none_exist"),
         (FhirCall { if_none_match: text("ä"), ..of("Patient", "7", "read") }, "", "if_none_match"),
+        (FhirCall { if_modified_since: text("yesterday"), ..of("Patient", "7", "read") }, "", "if_modified_since"),
+        (
+            FhirCall { if_modified_since: text("2026-03-12T12:00:00Z"), ..of("Patient", "7", "read") },
+            "",
+            "if_modified_since",
+        ),
+        (FhirCall { if_modified_since: text("3600"), ..of("Patient", "7", "read") }, "", "if_modified_since"),
         (FhirCall { prefer: text(""), ..call("create") }, NEW, "prefer"),
         (FhirCall { method: Some(Method::GET), ..of("Patient", "", "$validate") }, PATIENT, "body"),
     ] {
