@@ -220,3 +220,109 @@ async fn i09_z40_r12_everything_that_takes_requests_in_is_set_up_in_a_browser() 
         assert!(acts.contains(&action), "{action}: {acts:?}");
     }
 }
+
+/// What a remote system may say, too.
+const HOSTILE_ANSWER: &[u8] =
+    b"HTTP/1.1 422 <script>window.hacked=true</script>\r\nX-Evil: \"><img src=x onerror=window.hacked=true>\r\n\
+    Content-Type: text/html\r\nContent-Length: 74\r\nConnection: close\r\n\r\n\
+    <script>window.hacked = true</script><img src=x onerror=window.hacked=true>";
+
+/// A body of each hostile kind, with what it says it is.
+fn hostile_bodies() -> Vec<(&'static str, Vec<u8>)> {
+    let script =
+        "</code></li></ol></div><script>window.hacked = true</script><img src=x onerror=\"window.hacked = true\">";
+    let entities = "<!DOCTYPE a [<!ENTITY b \"ha\"><!ENTITY c \"&b;&b;&b;&b;&b;&b;&b;&b;\"><!ENTITY x SYSTEM \"file:///etc/passwd\">]>";
+    let many: String = (0..60_000).map(|n| format!("\"{n}\": [1, {{\"a\": \"<b>\"}}], ")).collect();
+    vec![
+        ("text/html", script.as_bytes().to_vec()),
+        (
+            "text/plain",
+            format!("\u{202e}\u{2066}desrever\u{200b}\u{feff}\u{7}\u{0}{}", "\u{202e}".repeat(20_000)).into_bytes(),
+        ),
+        ("text/plain", vec![b'x'; 7_900_000]),
+        ("application/octet-stream", (0..400_000_u32).map(|n| (n % 256) as u8).collect()),
+        ("application/json", ["[".repeat(200_000), "]".repeat(200_000)].concat().into_bytes()),
+        ("application/json", format!("{{{many}\"end\": \"{script}\"}}").into_bytes()),
+        ("application/json", format!("{{\"a\": \"{}\"}}", "\\u202e<script>".repeat(100_000)).into_bytes()),
+        ("application/xml", format!("{entities}<a>&c;&x;{}</a>", "<b c='<'>".repeat(50_000)).into_bytes()),
+        ("application/xml", format!("<a {}>{script}", "b=\"1\" ".repeat(50_000)).into_bytes()),
+        (
+            "application/hl7-v2",
+            format!("MSH|^~\\&|{script}\rPID|{}\rOBX|1|TX|{}", "|".repeat(300_000), "^~&".repeat(100_000)).into_bytes(),
+        ),
+        ("application/hl7-v2", [b"MSH".as_slice(), &[0xff, 0xfe, b'<', b'>', 0]].concat()),
+        (
+            "application/x-www-form-urlencoded",
+            format!("a=%3Cscript%3Ewindow.hacked%3Dtrue%3C/script%3E&{}", "%00=%FF&".repeat(50_000)).into_bytes(),
+        ),
+        ("text/plain", Vec::new()),
+    ]
+}
+
+/// Names, descriptions, paths, headers, bodies and answers of strangers, on every page that links lead to.
+#[tokio::test(flavor = "multi_thread")]
+async fn i09_nothing_that_strangers_write_runs_or_breaks_a_page() {
+    use base64::Engine as _;
+    const NAME: &str = "\"><img src=x onerror=window.hacked=true>{{7*7}}'--";
+    const TEXT: &str = "\u{202e}desrever <img src=x onerror=window.hacked=true>";
+    let dir = tempfile::tempdir().unwrap();
+    let remote = harness::RawRemote::start(&[harness::Act::Read, harness::Act::Say(HOSTILE_ANSWER)]).await;
+    let fresh = Fresh::start(&[], Some(dir.path()), "listening on ").await;
+    let api = Api::new(&fresh.address);
+    let below = "/api/v1/projects/default";
+    let long = format!("{}{NAME}", "W".repeat(200 - NAME.chars().count()));
+    for name in [NAME, long.as_str()] {
+        let settings = [
+            (
+                "/connections",
+                json!({"name": name, "type": "rest", "host": remote.address, "url_path": "/{id}", "use_queue": true, "max_retries": 0, "data_format": "text"}),
+            ),
+            ("/services", json!({"name": name, "address": format!("{}/x", remote.address)})),
+            (
+                "/channels",
+                json!({"name": name, "type": "rest", "service": name, "url_path": if name == NAME { "/c/{a}" } else { "/d" }, "use_queue": true}),
+            ),
+            ("/security", json!({"name": name, "type": "basic_auth", "username": TEXT, "password": "x"})),
+            ("/endpoints", json!({"name": name, "url": "https://a.example/?<script>", "description": TEXT})),
+            (
+                "/sources",
+                json!({"name": name, "provider": "none", "topic": if name == NAME { "a" } else { "b" }, "description": TEXT}),
+            ),
+            ("/keys", json!({"name": name.chars().take(60).collect::<String>(), "scopes": ["read"]})),
+            ("/topics", json!({"name": if name == NAME { "t" } else { "u" }, "description": TEXT})),
+            ("/topics/t/subscriptions", json!({"name": name})),
+        ];
+        for (path, body) in settings {
+            let (status, answer) = api.call("POST", &format!("{below}{path}"), &body.to_string()).await.unwrap();
+            // What is not taken cannot be shown; most of it is.
+            assert!(
+                status == 201 || (status == 422 && matches!(path, "/endpoints" | "/keys")),
+                "{path}: {status} {answer}"
+            );
+        }
+    }
+    let list = fresh.json(&["connections", "list"]).await;
+    let name =
+        list["data"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).find(|name| *name == NAME);
+    let encoded: String = name.unwrap().bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let publish = format!("{below}/connections/{encoded}/publish?type=rest");
+    let mut ids = Vec::new();
+    for (kind, body) in hostile_bodies() {
+        let request = json!({
+            "method": "POST",
+            "params": {"id": "<script>window.hacked = true</script>", "q\"><b>": TEXT},
+            "headers": {"Content-Type": kind, "X-Evil": "\"><img src=x onerror=window.hacked=true>", "X-Long": "W".repeat(4000)},
+            "body_base64": base64::engine::general_purpose::STANDARD.encode(&body),
+        });
+        let (status, answer) = api.call("POST", &publish, &request.to_string()).await.unwrap();
+        assert_eq!(status, 202, "{kind}: {answer}");
+        ids.push(serde_json::from_str::<Value>(&answer).unwrap()["msg_id"].as_str().unwrap().to_owned());
+    }
+    for id in &ids {
+        while api.delivery_status(id).await.as_deref() != Some("DLQ") {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    }
+    let arguments: Vec<&str> = std::iter::once(fresh.link.as_str()).chain(ids.iter().map(String::as_str)).collect();
+    browse("browser_hostile.cjs", &arguments).await;
+}
